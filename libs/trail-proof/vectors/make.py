@@ -460,11 +460,16 @@ def not_proven():
         ("an end with a number that is none", small().end().replace("2", "2.0", 1)),
         ("an end with a leading zero", small().end().replace("2", "02", 1)),
         ("an end with a negative number", small().end().replace("2", "-2", 1)),
+        ("a member that has the names of two", line.replace('","salt":"', '","salt,event":"', 1).split(',"event":')[0] + "}"),
+        ("an end whose member has the names of two", dumped({"end": {"leaves,events": 0, **dict.fromkeys(("attempts", "erased", "gone", "withheld"), 0)}})),
         ("another header", dumped(small().header)),
         ("not an object", "[]"),
         ("null", "null"),
     ]:
         yield bad(f"a line that is none: {name}", replaced_line(small(), 0, wrong), (2, "line_malformed"))
+    nothing = json.loads(policy(""))["policy"]["digest"]
+    joined = dumped({"policy": {"digest": nothing, "text,schema": "x"}})
+    yield bad("a policy whose member has the names of two", inserted(small(), 1, joined), (3, "line_malformed"))
     yield bad("a line follows the end", [*small().lines(), POLICIES[0]], (5, "after_end"))
     yield bad("an empty line follows the end", [*small().lines(), ""], (5, "after_end"))
     yield bad("something without a newline follows the end", small().lines(), (5, "after_end"), unfinished=" ")

@@ -31,24 +31,17 @@ export function readLine(line: string): Line | undefined {
   const said = objectIn(line);
   if (said === undefined) return undefined;
   const leaf = bytes(said.leaf, LEAF_BYTES);
-  switch (Object.keys(said).join()) {
-    case "leaf,salt,event":
-      return record(EVENT, leaf, said.salt, said.event);
-    case "leaf,salt,attempt":
-      return record(ATTEMPT, leaf, said.salt, said.attempt);
-    case "leaf,erased":
-      return leaf && erased(leaf, said.erased);
-    case "leaf,gone":
-      return leaf && said.gone === true ? { is: "gone", leaf } : undefined;
-    case "leaf,missing":
-      return leaf && said.missing === true ? { is: "missing", leaf } : undefined;
-    case "hashes":
-      return withheld(said.hashes);
-    case "policy":
-      return policy(said.policy);
-    case "end":
-      return end(said.end);
-  }
+  const names = Object.keys(said);
+  const has = (...expected: string[]) => areSame(names, expected);
+  if (has("leaf", "salt", "event")) return record(EVENT, leaf, said.salt, said.event);
+  if (has("leaf", "salt", "attempt")) return record(ATTEMPT, leaf, said.salt, said.attempt);
+  if (has("hashes")) return withheld(said.hashes);
+  if (has("policy")) return policy(said.policy);
+  if (has("end")) return end(said.end);
+  if (leaf === undefined) return undefined;
+  if (has("leaf", "erased")) return erased(leaf, said.erased);
+  if (has("leaf", "gone") && said.gone === true) return { is: "gone", leaf };
+  if (has("leaf", "missing") && said.missing === true) return { is: "missing", leaf };
   return undefined;
 }
 
@@ -115,7 +108,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** An object with exactly these members, in this order. */
 export function membersOf(value: unknown, ...names: string[]): Record<string, unknown> | undefined {
-  return isObject(value) && Object.keys(value).join() === names.join() ? value : undefined;
+  return isObject(value) && areSame(Object.keys(value), names) ? value : undefined;
+}
+
+function areSame(names: string[], expected: string[]): boolean {
+  return names.length === expected.length && names.every((name, at) => name === expected[at]);
 }
 
 export function isNumber(value: unknown): value is number {
