@@ -1,4 +1,5 @@
 // Which leaves a file has: 17 bytes for each of perhaps millions, where a `Map` takes more and ends at 2^24.
+import { halfSipHash } from "./siphash.js";
 
 const WORDS = 4;
 const FIRST_CAPACITY = 1_024;
@@ -13,8 +14,8 @@ export class Leaves {
   /** The kind, and whether it is shown. */
   #states = new Uint8Array(FIRST_CAPACITY);
   #size = 0;
-  /** Drawn anew, so that nobody can make a file whose ids all belong in one place. */
-  readonly #secrets = crypto.getRandomValues(new Uint32Array(WORDS + 1)).map((word) => word | 1);
+  /** Drawn anew, so that who makes a file cannot choose ids that all belong in one place. */
+  readonly #secret = crypto.getRandomValues(new Uint32Array(2));
 
   /** False if it is there already. */
   add(record: Uint8Array, isShown: boolean): boolean {
@@ -37,7 +38,7 @@ export class Leaves {
   /** Where it is, or would be. */
   #placeOf(kind: number, id: Uint32Array): number {
     const last = this.#capacity - 1;
-    let place = this.#hash(id) & last;
+    let place = halfSipHash(this.#secret, id) & last;
     while (this.#states[place] !== EMPTY && !this.#isAt(place, kind, id)) place = (place + 1) & last;
     return place;
   }
@@ -49,15 +50,6 @@ export class Leaves {
       if (this.#ids[start + word] !== id[word]) return false;
     }
     return true;
-  }
-
-  #hash(id: Uint32Array): number {
-    let hash = this.#secrets[WORDS] ?? 0;
-    for (let word = 0; word < WORDS; word += 1) {
-      hash = Math.imul(hash ^ (id[word] ?? 0), this.#secrets[word] ?? 0);
-      hash ^= hash >>> 15;
-    }
-    return hash >>> 0;
   }
 
   #grow(): void {
