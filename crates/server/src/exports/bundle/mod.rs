@@ -4,8 +4,8 @@
 //! What the filter does not ask for is there as a bare hash, so nothing can be left out unseen.
 //!
 //! [`BundleFile`] writes one, some bundles of leaves at a time, from the log as of its last checkpoint; [`records`] finds
-//! what leaves stand for, in the database and in the archive, and [`retention`] says what may have left both. [`caught_up`] waits until the checkpoint has what was
-//! accepted before.
+//! what leaves stand for, in the database and in the archive, and [`retention`] says what may have left both. [`caught_up`]
+//! waits until the checkpoint has what was accepted before.
 
 mod caught_up;
 mod records;
