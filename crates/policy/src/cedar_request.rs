@@ -1,11 +1,15 @@
 //! A question in Cedar's terms.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::{collections::HashSet, sync::LazyLock};
 
-use cedar_policy::{Entities, Entity, EntityId, EntityTypeName, EntityUid};
+use cedar_policy::{
+    Entities, Entity, EntityId, EntityTypeName, EntityUid, entities_errors::EntitiesError,
+};
+use cedar_policy_core::{
+    ast::{self, PartialValue},
+    entities::{self, NoEntitiesSchema, TCComputation},
+    extensions::Extensions,
+};
 use domain::fault::{Fault, FaultCode};
 use serde_json::Value;
 
@@ -58,7 +62,7 @@ impl CedarRequest {
 
     /// Whether the payload tells of commands that the question itself does not.
     pub fn has_commands_in(&self, payload: Option<&Value>) -> bool {
-        self.commands.with_payload(payload).seen() != self.commands.seen()
+        payload.is_some() && self.commands.with_payload(payload).seen() != self.commands.seen()
     }
 
     /// What has no meaning in Cedar is refused, never left out: a policy must not be passed because
@@ -77,25 +81,19 @@ impl CedarRequest {
             return Err(reader.faults);
         };
 
-        let fault = |pointer, error: &dyn std::fmt::Display| {
-            vec![Fault::invalid(pointer, format!("Cedar says: {error}."))]
-        };
         let actions = action_and_groups(&question.action);
         let mut parties = Vec::new();
-        for (party, pointer) in [(&principal, "/principal"), (&resource, "/resource")] {
-            if let Some(attributes) = &party.attributes {
-                let entity = Entity::new(party.uid.clone(), attributes.clone(), HashSet::new());
-                parties.push(entity.map_err(|error| fault(pointer, &error))?);
-            }
+        for party in [&principal, &resource] {
+            parties.extend(party.entity());
         }
         let groups = actions[1..].iter().cloned().collect();
         let action = Entity::new_no_attrs(actions[0].clone(), groups);
-        let entities = Entities::from_entities(parties.iter().cloned().chain([action]), None)
-            .map_err(|_same_name| {
-                let detail = "The principal and the resource have the same type and id, but different \
-                              properties. Give both the same properties, or leave them out of one.";
-                vec![Fault::invalid("/resource/properties", detail)]
-            })?;
+        let known = parties.iter().cloned().chain([action]);
+        let entities = entities_of(known).map_err(|_same_name| {
+            let detail = "The principal and the resource have the same type and id, but different \
+                          properties. Give both the same properties, or leave them out of one.";
+            vec![Fault::invalid("/resource/properties", detail)]
+        })?;
         Ok(Self {
             principal: principal.uid,
             action: actions[0].clone(),
@@ -113,14 +111,37 @@ impl CedarRequest {
 /// without attributes.
 struct Named {
     uid: EntityUid,
-    attributes: Option<HashMap<String, cedar_policy::RestrictedExpression>>,
+    attributes: Option<Pairs>,
+}
+
+impl Named {
+    fn entity(&self) -> Option<Entity> {
+        let attributes = self.attributes.as_ref()?.iter().cloned();
+        let attributes = attributes.map(|(name, value)| (name.into(), PartialValue::Value(value)));
+        let (uid, nobody) = (self.uid.clone().into(), HashSet::new);
+        let entity =
+            ast::Entity::new_with_attr_partial_value(uid, attributes, nobody(), nobody(), []);
+        Some(entity.into())
+    }
+}
+
+/// Entities each of which names all groups that it is in, so that Cedar need not look for the groups of groups.
+pub(crate) fn entities_of(
+    known: impl IntoIterator<Item = Entity>,
+) -> Result<Entities, EntitiesError> {
+    let known = known.into_iter().map(|entity| entity.as_ref().clone());
+    let entities = entities::Entities::from_entities(
+        known,
+        None::<&NoEntitiesSchema>,
+        TCComputation::AssumeAlreadyComputed,
+        Extensions::all_available(),
+    )?;
+    Ok(entities.into())
 }
 
 fn entity_of(party: &Party, pointer: &str, reader: &mut Reader) -> Option<Named> {
-    let attributes = (!party.properties.is_empty()).then(|| {
-        let pairs = reader.pairs(&party.properties, &format!("{pointer}/properties"));
-        pairs.into_iter().collect()
-    });
+    let attributes = (!party.properties.is_empty())
+        .then(|| reader.pairs(&party.properties, &format!("{pointer}/properties")));
     match type_name(&party.kind) {
         Some(name) => Some(Named {
             uid: EntityUid::from_type_name_and_id(name, EntityId::new(&party.id)),

@@ -4,10 +4,10 @@
 //! and one command is spelled in many ways. A policy that looks for words needs one place and one spelling. That stops
 //! accidents and the simplest ways around; a shell has others, and variables, patterns and codes are left as they are.
 
-use cedar_policy::RestrictedExpression;
+use cedar_policy_core::ast;
 use serde_json::{Map, Value};
 
-use crate::question::Question;
+use crate::{question::Question, value::text_value};
 
 /// The members that are commands, in letters of any case, and what stands between the texts if it is a list of them: words
 /// of one command, or commands.
@@ -58,13 +58,12 @@ impl Commands {
     }
 
     /// As policies see them; `None` if there are none.
-    pub fn seen(&self) -> Option<RestrictedExpression> {
+    pub fn seen(&self) -> Option<ast::Value> {
         let seen = self.in_one_form();
         if self.is_odd || seen.len() > BYTES_MAX {
-            let nothing = RestrictedExpression::new_record([]);
-            return Some(nothing.expect("no member is there twice"));
+            return Some(ast::Value::empty_record(None));
         }
-        (!self.told.is_empty()).then(|| RestrictedExpression::new_string(seen))
+        (!self.told.is_empty()).then(|| text_value(&seen))
     }
 
     /// As they were told, for people; `None` if there are none.
@@ -282,8 +281,7 @@ mod tests {
             json!({"command": ";".repeat(BYTES_MAX / 2)}),
         ] {
             let seen = Commands::default().with_payload(Some(&payload)).seen();
-            let nothing = RestrictedExpression::new_record([]).expect("a record");
-            assert_eq!(seen, Some(nothing), "{payload}");
+            assert_eq!(seen, Some(ast::Value::empty_record(None)), "{payload}");
         }
         assert_eq!(Commands::default().seen(), None);
     }

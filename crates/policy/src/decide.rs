@@ -5,19 +5,18 @@
 //! permits oblige to (`modify`), or, if a forbid asks for a person, `escalate`: but only if it would be
 //! allowed with approval, so that nobody is asked in vain.
 
-use cedar_policy::{
-    AuthorizationError, Context, Entities, EntityUid, Request, RequestValidationError,
-};
+use cedar_policy::{Context, Entities, EntityUid, Request, RequestValidationError};
 use domain::Timestamp;
 use serde_json::Value;
 
 use crate::{
     annotations::Annotations,
-    cedar_request::CedarRequest,
+    cedar_request::{CedarRequest, entities_of},
     cost::COST_MAX,
+    evaluate::Questioner,
     obligation,
     server_context::Beside,
-    set::PolicySet,
+    set::{Asked, PolicySet},
     unrecorded_inputs::Looks,
     verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
     visible_fields::Sees,
@@ -130,48 +129,45 @@ impl PolicySet {
 
     /// What the policies say, or why the question is none that they could be asked.
     fn ask(&self, asked: &CedarRequest, beside: Beside<'_>) -> Result<Said<'_>, String> {
-        let mut said = Said::default();
-        let answer = |response: &cedar_policy::Response| {
-            let diagnostics = response.diagnostics();
-            said.satisfied.extend(
-                diagnostics
-                    .reason()
-                    .filter_map(|id| self.terms.get(id.as_ref() as &str)),
-            );
-            said.failed.extend(diagnostics.errors().map(failed));
+        let Some(vocabulary) = &self.vocabulary else {
+            let context = beside.context(asked, &Sees::ALL)?;
+            let request = request(asked, context, None)?;
+            return Ok(self.said(&request, &asked.actions, &asked.entities));
         };
-        match &self.vocabulary {
-            None => {
-                let context = beside.context(asked, &Sees::ALL)?;
-                let request = request(asked, context, None)?;
-                self.slices
-                    .ask(&request, &asked.actions, &asked.entities, answer);
-            }
-            Some(vocabulary) => {
-                let action = vocabulary
-                    .actions
-                    .get(&asked.action)
-                    .ok_or("The schema does not define this action.")?;
-                let context = beside.context(asked, &action.sees)?;
-                let request = request(asked, context, Some(&vocabulary.schema))?;
-                if !asked.parties.is_empty() {
-                    Entities::from_entities(
-                        asked.parties.iter().cloned(),
-                        Some(&vocabulary.schema),
-                    )
-                    .map_err(|error| with_sources(&error))?;
-                }
-                let known = asked.parties.iter().chain([&action.entity]).cloned();
-                let entities =
-                    Entities::from_entities(known, None).map_err(|error| with_sources(&error))?;
-                self.slices.ask(&request, &action.names, &entities, answer);
+        let action = vocabulary
+            .actions
+            .get(&asked.action)
+            .ok_or("The schema does not define this action.")?;
+        let context = beside.context(asked, &action.sees)?;
+        let request = request(asked, context, Some(&vocabulary.schema))?;
+        if !asked.parties.is_empty() {
+            Entities::from_entities(asked.parties.iter().cloned(), Some(&vocabulary.schema))
+                .map_err(|error| with_sources(&error))?;
+        }
+        let known = asked.parties.iter().chain([&action.entity]).cloned();
+        let entities = entities_of(known).map_err(|error| with_sources(&error))?;
+        Ok(self.said(&request, &action.names, &entities))
+    }
+
+    /// What those policies say that can apply to an action in these groups.
+    fn said(&self, request: &Request, actions: &[EntityUid], entities: &Entities) -> Said<'_> {
+        let mut said = Said::default();
+        let Some(principal) = request.principal() else {
+            return said;
+        };
+        let questioner = Questioner::new(request, entities);
+        for place in self.slices.policies(principal, actions) {
+            let Asked { condition, terms } = &self.policies[place];
+            match questioner.holds(condition) {
+                Ok(true) => said.satisfied.push(terms),
+                Ok(false) => {}
+                Err(error) => said.failed.push(Failed {
+                    id: terms.id().to_owned(),
+                    error: shorten(&error.to_string()),
+                }),
             }
         }
-        said.satisfied.sort_by_key(|terms| terms.id());
-        said.satisfied.dedup_by_key(|terms| terms.id());
-        said.failed.sort_by(|one, other| one.id.cmp(&other.id));
-        said.failed.dedup_by(|one, other| one.id == other.id);
-        Ok(said)
+        said
     }
 }
 
@@ -191,7 +187,7 @@ impl<'p> Payload<'p> {
     }
 }
 
-/// The policies that apply and those that failed, each by id and once.
+/// The policies that apply and those that failed, in the order of their ids.
 #[derive(Default)]
 struct Said<'a> {
     satisfied: Vec<&'a Annotations>,
@@ -321,15 +317,6 @@ fn request(
         ),
         error => with_sources(&error),
     })
-}
-
-fn failed(error: &AuthorizationError) -> Failed {
-    let AuthorizationError::PolicyEvaluationError(error) = error;
-    let id: &str = error.policy_id().as_ref();
-    Failed {
-        id: id.to_owned(),
-        error: shorten(&error.inner().to_string()),
-    }
 }
 
 /// An error with what caused it, in a line.

@@ -13,6 +13,7 @@ mod cost;
 mod decide;
 pub mod diff;
 pub mod digest;
+mod evaluate;
 pub mod fit;
 pub mod flips;
 pub mod obligation;

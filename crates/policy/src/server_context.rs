@@ -2,7 +2,10 @@
 //! commands of the question in one form (`command`); and what the agent is about to send as `context.payload`. A question
 //! that brings such a member itself is refused.
 
+use std::sync::Arc;
+
 use cedar_policy::{Context, RestrictedExpression};
+use cedar_policy_core::ast;
 use domain::{
     Timestamp,
     fault::{Fault, pointer_to},
@@ -13,7 +16,7 @@ use crate::{
     cedar_request::CedarRequest,
     fit,
     payload::SEEN_BYTES_MAX,
-    value::Reader,
+    value::{self, Reader, text_value},
     visible_fields::{Declared, Sees},
 };
 
@@ -58,28 +61,30 @@ impl Beside<'_> {
         let server = server.map(|declared| self.server(asked, declared));
         let payload = sees.payload.as_ref().filter(|_| is_free(PAYLOAD));
         let payload = payload.and_then(|declared| self.seen_payload(declared));
-        let ours = [(SERVER, server), (PAYLOAD, payload)];
+        let ours = [(SERVER, server.transpose()?), (PAYLOAD, payload)];
         let ours = ours
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        let context = Context::from_pairs(said.clone().cloned().chain(ours));
-        context.map_err(|error| error.to_string())
+        let members = said.cloned().chain(ours);
+        let members = members.map(|(name, value)| (name.into(), value));
+        Ok(ast::Context::Value(Arc::new(members.collect())).into())
     }
 
-    fn server(self, asked: &CedarRequest, declared: &Declared) -> RestrictedExpression {
-        let now = self.now.map(|now| now.to_string());
-        let now = now.map(RestrictedExpression::new_datetime);
-        let command = asked.commands.with_payload(self.payload).seen();
-        let members = [(NOW, now), (COMMAND, command)];
+    fn server(self, asked: &CedarRequest, declared: &Declared) -> Result<ast::Value, String> {
+        let now = self.now.filter(|_| declared.has(NOW)).map(|now| {
+            let now = RestrictedExpression::new_datetime(now.to_string());
+            value::read(&now).map_err(|error| error.to_string())
+        });
+        let command = || asked.commands.with_payload(self.payload).seen();
+        let command = declared.has(COMMAND).then(command).flatten();
+        let members = [(NOW, now.transpose()?), (COMMAND, command)];
         let members = members
             .into_iter()
-            .filter(|(name, _)| declared.has(name))
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        let record = RestrictedExpression::new_record(members);
-        record.expect("each member has a name of its own")
+            .filter_map(|(name, value)| Some((name, value?)));
+        Ok(ast::Value::record(members, None))
     }
 
-    fn seen_payload(self, declared: &Declared) -> Option<RestrictedExpression> {
+    fn seen_payload(self, declared: &Declared) -> Option<ast::Value> {
         let (fitted, _) = match declared {
             Declared::Whole => fit::fitted(self.payload?, SEEN_BYTES_MAX),
             part => fit::fitted(&part.part_of(self.payload?), SEEN_BYTES_MAX),
@@ -87,7 +92,7 @@ impl Beside<'_> {
         let seen = Map::from_iter([(PAYLOAD.to_owned(), fitted?)]);
         let read = Reader::default().pairs(&seen, "").pop();
         // What fits can be read; if it could not, it must not look as if nothing were sent.
-        let unread = || RestrictedExpression::new_string(fit::CUT.to_owned());
+        let unread = || text_value(fit::CUT);
         Some(read.map_or_else(unread, |(_, value)| value))
     }
 }

@@ -1,9 +1,6 @@
 //! A version of an organization's policies, ready to be asked.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::LazyLock,
-};
+use std::{collections::HashSet, sync::LazyLock};
 
 use cedar_policy::{Policy, PolicyId, ffi::DetailedError};
 use domain::fault::{Fault, FaultCode, pointer_to};
@@ -12,7 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::{
     annotations::Annotations,
     cost,
-    slice::{ACTIONS_MAX, Slices, actions_named, is_unsliceable},
+    evaluate::Condition,
+    slice::{ACTIONS_MAX, Place, Slices, actions_named, is_unsliceable},
     text_limits,
     unrecorded_inputs::Looks,
     vocabulary::{self, Declaration, Vocabulary},
@@ -46,9 +44,16 @@ pub struct PolicySet {
     digest: String,
     cost: usize,
     pub(crate) slices: Slices,
-    /// By id, which orders what is told.
-    pub(crate) terms: BTreeMap<String, Annotations>,
+    /// In the order of their ids, which is that of what is told.
+    pub(crate) policies: Vec<Asked>,
     pub(crate) vocabulary: Option<Vocabulary>,
+}
+
+/// A policy, ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub condition: Condition,
+    pub terms: Annotations,
 }
 
 /// Policies as Cedar read them, under the ids that they were given.
@@ -93,15 +98,19 @@ impl PolicySet {
         policies: &str,
         schema: Option<&str>,
         age: Age,
-        add: impl Fn(&mut Slices, &Named),
+        add: impl Fn(&mut Slices, &Named, Place),
     ) -> Result<Self, Vec<Fault>> {
-        let parsed = Parsed::read(policies, schema, age)?;
+        let mut parsed = Parsed::read(policies, schema, age)?;
+        let named = &mut parsed.policies;
+        named.sort_unstable_by(|one, other| one.terms.id().cmp(other.terms.id()));
         let mut slices = Slices::default();
-        let mut terms = BTreeMap::new();
-        for named in parsed.policies {
-            add(&mut slices, &named);
-            terms.insert(named.terms.id().to_owned(), named.terms);
+        for (place, named) in named.iter().enumerate() {
+            add(&mut slices, named, place);
         }
+        let ready = parsed.policies.into_iter().map(|named| Asked {
+            condition: Condition::of(&named.policy),
+            terms: named.terms,
+        });
         let vocabulary = parsed.schema.map(Vocabulary::new).transpose()?;
         let cost = slices.cost_max(vocabulary.as_ref());
         if age == Age::New && cost > cost::COST_MAX {
@@ -111,7 +120,7 @@ impl PolicySet {
             cost,
             digest: digest(policies, schema),
             slices,
-            terms,
+            policies: ready.collect(),
             vocabulary,
         })
     }
@@ -128,14 +137,14 @@ impl PolicySet {
 
     /// How many policies there are.
     pub fn len(&self) -> usize {
-        self.terms.len()
+        self.policies.len()
     }
 
     /// How much memory this takes, counted in policies of the usual kind: a policy is filed once for each
     /// action that it names, and a schema is kept too.
     pub fn weight(&self) -> usize {
         let actions = self.vocabulary.as_ref().map(|known| known.actions.len());
-        self.terms.len().max(self.slices.places()) + actions.unwrap_or(0)
+        self.policies.len().max(self.slices.places()) + actions.unwrap_or(0)
     }
 
     pub fn is_empty(&self) -> bool {

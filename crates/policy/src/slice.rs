@@ -1,28 +1,26 @@
 //! The policies of a set that can apply to a question: found by its action and its principal, which
 //! most policies name in their scope.
 //!
-//! A policy is filed in a bucket for what its scope names. A question is put to the buckets of its own
-//! names and to those of policies that name none; what is left out could neither apply nor fail,
-//! because Cedar looks at the scope before anything else. Every bucket is ready to be asked, so there
-//! is nothing to make and nothing to lock when a question comes, and no more buckets than names in the
-//! policies.
+//! A policy is filed in a bucket for what its scope names. A question meets the buckets of its own
+//! names and those of policies that name none; what is left out could neither apply nor fail,
+//! because Cedar looks at the scope before anything else. So there is nothing to make and nothing to lock
+//! when a question comes, and no more buckets than names in the policies.
 
 use std::collections::HashMap;
 
-use cedar_policy::{
-    ActionConstraint, Authorizer, Effect, Entities, EntityUid, Policy, PrincipalConstraint,
-    Request, Response,
-};
+use cedar_policy::{ActionConstraint, EntityUid, Policy, PrincipalConstraint};
 
 use crate::{
     cedar_request::action_and_groups, set::Named, unrecorded_inputs::Looks, vocabulary::Vocabulary,
 };
 
-/// How many actions the scopes of a set may name together; each is a place where a policy is filed, and
-/// takes about a kilobyte.
+/// How many actions the scopes of a set may name together; each is a place where a policy is filed.
 pub const ACTIONS_MAX: usize = 10_000;
 
-/// All policies of a set, filed.
+/// Where a policy stands in its set, whose policies are in the order of their ids.
+pub(crate) type Place = usize;
+
+/// The places of all policies of a set, filed.
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
     anybody: ByAction,
@@ -37,53 +35,49 @@ struct ByAction {
     something: HashMap<EntityUid, Bucket>,
 }
 
-/// Cedar tells the policies that decided and no others: not what is permitted if something forbids.
-/// We must know both, so permits and forbids are asked apart.
 #[derive(Debug, Default)]
 struct Bucket {
     /// What its policies cost together.
     cost: usize,
     /// What they look at beside the question.
     looks: Looks,
-    permits: Option<cedar_policy::PolicySet>,
-    forbids: Option<cedar_policy::PolicySet>,
+    /// In ascending order.
+    policies: Vec<Place>,
 }
 
 impl Slices {
-    /// Files a policy. Its id must be new.
-    pub fn add(&mut self, named: &Named) {
+    /// Files a policy, which stands behind all that are filed already.
+    pub fn add(&mut self, named: &Named, place: Place) {
         let policy = &named.policy;
         let by_action = match principal_of(policy) {
             Some(principal) => self.somebody.entry(principal).or_default(),
             None => &mut self.anybody,
         };
         match actions_of(policy) {
-            None => by_action.anything.add(named),
+            None => by_action.anything.add(named, place),
             Some(actions) => {
                 for action in actions {
-                    by_action.something.entry(action).or_default().add(named);
+                    let bucket = by_action.something.entry(action).or_default();
+                    bucket.add(named, place);
                 }
             }
         }
     }
 
     /// Files a policy as if it could apply to everything.
-    pub fn add_unsliced(&mut self, named: &Named) {
-        self.anybody.anything.add(named);
+    pub fn add_unsliced(&mut self, named: &Named, place: Place) {
+        self.anybody.anything.add(named, place);
     }
 
     /// What the policies cost that can apply. `actions` is the action and all groups that it is in.
     pub fn cost(&self, principal: &EntityUid, actions: &[EntityUid]) -> usize {
-        let principal = self.somebody.get(principal);
-        let met = [Some(&self.anybody), principal].into_iter().flatten();
-        met.map(|by_action| by_action.cost(actions)).sum()
+        let buckets = self.met(principal, actions);
+        buckets.map(|bucket| bucket.cost).sum()
     }
 
     /// What the policies that can apply look at beside the question.
     pub fn look_at(&self, principal: &EntityUid, actions: &[EntityUid]) -> Looks {
-        let principal = self.somebody.get(principal);
-        let met = [Some(&self.anybody), principal].into_iter().flatten();
-        let buckets = met.flat_map(|by_action| by_action.met(actions));
+        let buckets = self.met(principal, actions);
         buckets.fold(Looks::default(), |looks, bucket| looks.and(bucket.looks))
     }
 
@@ -113,36 +107,38 @@ impl Slices {
         all.flat_map(|by_action| {
             std::iter::once(&by_action.anything).chain(by_action.something.values())
         })
-        .map(Bucket::len)
+        .map(|bucket| bucket.policies.len())
         .sum()
     }
 
-    /// What Cedar says of the policies that can apply. `actions` is the action and all groups that it
+    /// The policies that can apply, in the order of their ids and each once. `actions` is the action and all groups that it
     /// is in.
-    pub fn ask(
-        &self,
-        request: &Request,
-        actions: &[EntityUid],
-        entities: &Entities,
-        mut answer: impl FnMut(&Response),
-    ) {
-        let authorizer = Authorizer::new();
-        let principal = request
-            .principal()
-            .and_then(|principal| self.somebody.get(principal));
-        for by_action in [Some(&self.anybody), principal].into_iter().flatten() {
-            for bucket in by_action.met(actions) {
-                for policies in [&bucket.permits, &bucket.forbids].into_iter().flatten() {
-                    answer(&authorizer.is_authorized(request, policies, entities));
-                }
-            }
-        }
+    pub fn policies(&self, principal: &EntityUid, actions: &[EntityUid]) -> Vec<Place> {
+        let buckets = self.met(principal, actions);
+        let mut places: Vec<Place> = buckets
+            .flat_map(|bucket| bucket.policies.iter().copied())
+            .collect();
+        places.sort_unstable();
+        // One that names several groups of the action is in as many buckets.
+        places.dedup();
+        places
+    }
+
+    /// The buckets of the policies that can apply.
+    fn met<'a>(
+        &'a self,
+        principal: &EntityUid,
+        actions: &'a [EntityUid],
+    ) -> impl Iterator<Item = &'a Bucket> {
+        let principal = self.somebody.get(principal);
+        let met = [Some(&self.anybody), principal].into_iter().flatten();
+        met.flat_map(|by_action| by_action.met(actions))
     }
 }
 
 impl ByAction {
     /// The policies that can apply to an action in these groups.
-    fn met(&self, actions: &[EntityUid]) -> impl Iterator<Item = &Bucket> {
+    fn met<'a>(&'a self, actions: &'a [EntityUid]) -> impl Iterator<Item = &'a Bucket> {
         let named = actions
             .iter()
             .filter_map(|action| self.something.get(action));
@@ -155,25 +151,12 @@ impl ByAction {
 }
 
 impl Bucket {
-    fn len(&self) -> usize {
-        let sets = [&self.permits, &self.forbids].into_iter().flatten();
-        sets.map(cedar_policy::PolicySet::num_of_policies).sum()
-    }
-
-    fn add(&mut self, named: &Named) {
-        let policy = &named.policy;
-        let policies = match policy.effect() {
-            Effect::Permit => &mut self.permits,
-            Effect::Forbid => &mut self.forbids,
-        };
-        let policies = policies.get_or_insert_default();
+    fn add(&mut self, named: &Named, place: Place) {
         // A scope may name an action twice; a policy that is there already need not be added.
-        if policies.policy(policy.id()).is_none() {
+        if self.policies.last() != Some(&place) {
             self.cost += named.cost;
             self.looks = self.looks.and(named.looks);
-            // The meaning is shared by all copies; the text, which would be copied, is left behind.
-            let added = policies.add(Policy::from(policy.as_ref().clone()));
-            added.expect("a policy without slots, whose id is not there yet");
+            self.policies.push(place);
         }
     }
 }

@@ -1,9 +1,15 @@
 //! JSON in Cedar's terms, built directly: Cedar's own reader of JSON takes three times as long, and
-//! says neither where a value is wrong nor what to send instead.
+//! says neither where a value is wrong nor what to send instead. What is built are values and not expressions, which
+//! Cedar would have to evaluate for every set that is asked.
 
 use std::fmt;
 
-use cedar_policy::{Context, EntityId, EntityUid, RestrictedExpression};
+use cedar_policy::{EntityId, EntityUid, EvaluationError, RestrictedExpression};
+use cedar_policy_core::{
+    ast::{self, Literal},
+    evaluator::RestrictedEvaluator,
+    extensions::Extensions,
+};
 use domain::fault::{Fault, pointer_to};
 use serde_json::{Map, Number, Value};
 
@@ -37,7 +43,13 @@ const ENTITY: &str = "__entity";
 const EXPRESSION: &str = "__expr";
 
 /// Names and values, as Cedar takes them.
-pub(crate) type Pairs = Vec<(String, RestrictedExpression)>;
+pub(crate) type Pairs = Vec<(String, ast::Value)>;
+
+/// A value of one of Cedar's own types, which it reads from a text, or why it cannot.
+pub(crate) fn read(expression: &RestrictedExpression) -> Result<ast::Value, EvaluationError> {
+    let evaluator = RestrictedEvaluator::new(Extensions::all_available());
+    evaluator.interpret(expression.as_ref().as_borrowed())
+}
 
 /// Reads values and collects what is wrong with them.
 #[derive(Default)]
@@ -62,12 +74,7 @@ impl Reader {
     }
 
     /// Nothing if there is a fault, here or within.
-    fn value(
-        &mut self,
-        value: &Value,
-        place: &Place<'_>,
-        depth: usize,
-    ) -> Option<RestrictedExpression> {
+    fn value(&mut self, value: &Value, place: &Place<'_>, depth: usize) -> Option<ast::Value> {
         self.values += 1;
         if self.values > VALUES_MAX + 1 {
             return None;
@@ -89,15 +96,15 @@ impl Reader {
                 place,
                 "`null` has no meaning in a policy. Leave the member out.",
             ),
-            Value::Bool(is_true) => Some(RestrictedExpression::new_bool(*is_true)),
+            Value::Bool(is_true) => Some((*is_true).into()),
             Value::Number(number) => self.number(number, place),
-            Value::String(text) => Some(RestrictedExpression::new_string(text.clone())),
+            Value::String(text) => Some(text_value(text)),
             Value::Array(values) => {
                 let items = values.iter().enumerate();
                 let items: Option<Vec<_>> = items
                     .map(|(index, value)| self.value(value, &Place::Item(place, index), depth + 1))
                     .collect();
-                items.map(RestrictedExpression::new_set)
+                items.map(|items| ast::Value::set(items, None))
             }
             Value::Object(object) => self.object(object, place, depth),
         }
@@ -108,7 +115,7 @@ impl Reader {
         object: &Map<String, Value>,
         place: &Place<'_>,
         depth: usize,
-    ) -> Option<RestrictedExpression> {
+    ) -> Option<ast::Value> {
         let escape = [EXTENSION, ENTITY, EXPRESSION]
             .into_iter()
             .find(|name| object.contains_key(*name));
@@ -119,13 +126,12 @@ impl Reader {
         if members.len() < object.len() {
             return None;
         }
-        let record = RestrictedExpression::new_record(members);
-        Some(record.expect("an object has each member once"))
+        Some(ast::Value::record(members, None))
     }
 
-    fn number(&mut self, number: &Number, place: &Place<'_>) -> Option<RestrictedExpression> {
+    fn number(&mut self, number: &Number, place: &Place<'_>) -> Option<ast::Value> {
         if let Some(long) = number.as_i64().or_else(|| without_fraction(number)) {
-            return Some(RestrictedExpression::new_long(long));
+            return Some(long.into());
         }
         if number.is_u64() {
             return self.refuse(
@@ -142,8 +148,9 @@ impl Reader {
             .is_some_and(|number| number.abs() < FRACTION_BELOW)
             && digits <= FRACTION_DIGITS_MAX
             && !text.contains(['e', 'E']);
-        if is_decimal {
-            return Some(RestrictedExpression::new_decimal(text));
+        let decimal = || read(&RestrictedExpression::new_decimal(text)).ok();
+        if let Some(decimal) = is_decimal.then(decimal).flatten() {
+            return Some(decimal);
         }
         self.refuse(
             place,
@@ -157,7 +164,7 @@ impl Reader {
         name: &str,
         object: &Map<String, Value>,
         place: &Place<'_>,
-    ) -> Option<RestrictedExpression> {
+    ) -> Option<ast::Value> {
         let (first, second) = if name == EXTENSION {
             ("fn", "arg")
         } else {
@@ -184,7 +191,8 @@ impl Reader {
                 );
             };
             let uid = EntityUid::from_type_name_and_id(kind, EntityId::new(second));
-            return Some(RestrictedExpression::new_entity_uid(uid));
+            let uid: ast::EntityUID = uid.into();
+            return Some(ast::Value::new(uid, None));
         }
         let expression = match first {
             "ip" => RestrictedExpression::new_ip(second),
@@ -198,26 +206,25 @@ impl Reader {
                 );
             }
         };
-        // Cedar reads the argument when the value is used; asking now tells where it is wrong.
-        if Context::from_pairs([(String::new(), expression.clone())]).is_err() {
-            return self.refuse(
-                place,
-                format!("`arg` is not a valid {first}: Cedar cannot read it."),
-            );
+        match read(&expression) {
+            Ok(value) => Some(value),
+            Err(_) => {
+                let detail = format!("`arg` is not a valid {first}: Cedar cannot read it.");
+                self.refuse(place, detail)
+            }
         }
-        Some(expression)
     }
 
-    fn refuse(
-        &mut self,
-        place: &Place<'_>,
-        detail: impl Into<String>,
-    ) -> Option<RestrictedExpression> {
+    fn refuse(&mut self, place: &Place<'_>, detail: impl Into<String>) -> Option<ast::Value> {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(Fault::invalid(place.to_string(), detail));
         }
         None
     }
+}
+
+pub(crate) fn text_value(text: &str) -> ast::Value {
+    Literal::from(text).into()
 }
 
 /// What `1.0` and `1e3` stand for: some clients write integers so, and a policy compares with integers.
