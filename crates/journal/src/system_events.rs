@@ -2,7 +2,7 @@
 
 use domain::{
     EventId,
-    event::{self, Sent, accept::Arrival},
+    event::{self, Sent, accept::Arrival, own},
     fault::Fault,
     id::Tail,
 };
@@ -77,4 +77,22 @@ pub fn write(
         json: &json,
     });
     Ok(id)
+}
+
+/// The same of an event whose author has seen to it that it is one: it is not read again. It has about so many bytes.
+pub fn write_unread(
+    frames: &mut Frames,
+    tail: Tail,
+    arrival: &Arrival,
+    event: &impl Serialize,
+    bytes: usize,
+) -> EventId {
+    let (id, json) = own::written(event, arrival, tail, bytes);
+    frames.push(&EventRecord {
+        org: arrival.org,
+        id,
+        received_at: arrival.received_at,
+        json: &json,
+    });
+    id
 }

@@ -1,5 +1,7 @@
 //! Names JSON by what it says, whatever the order of members in its text.
 
+use std::fmt::{self, Write};
+
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -29,16 +31,22 @@ impl Hasher {
         self.0.update(mark);
     }
 
+    /// How much is to come.
+    fn count(&mut self, count: usize) {
+        write!(self, "{count}:").expect("what is hashed has no end");
+    }
+
     /// Texts carry their length, so that two of them cannot be mistaken for two others.
     pub fn text(&mut self, text: &str) {
-        self.mark(&format!("{}:", text.len()));
+        self.count(text.len());
         self.mark(text);
     }
 
     pub fn object(&mut self, object: &Map<String, Value>) {
         let mut members: Vec<_> = object.iter().collect();
         members.sort_unstable_by_key(|(name, _)| *name);
-        self.mark(&format!("{{{}:", members.len()));
+        self.mark("{");
+        self.count(members.len());
         for (name, value) in members {
             self.text(name);
             self.value(value);
@@ -59,12 +67,20 @@ impl Hasher {
                 self.text(text);
             }
             Value::Array(values) => {
-                self.mark(&format!("[{}:", values.len()));
+                self.mark("[");
+                self.count(values.len());
                 for value in values {
                     self.value(value);
                 }
             }
             Value::Object(object) => self.object(object),
         }
+    }
+}
+
+impl Write for Hasher {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.mark(text);
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use domain::fault::Fault;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::value::{FAULTS_MAX, INTEGERS_MAX, Place};
@@ -17,7 +18,7 @@ pub(crate) fn seen_bytes(payload: &Value) -> usize {
 }
 
 /// How many bytes a value has as JSON, counted up to so many.
-pub fn bytes_up_to(value: &Value, most: usize) -> usize {
+pub fn bytes_up_to(value: &impl Serialize, most: usize) -> usize {
     let mut left = Left(most);
     match serde_json::to_writer(&mut left, value) {
         Ok(()) => most - left.0,

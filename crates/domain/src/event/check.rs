@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{METADATA_BYTES_MAX, NAME_CHARS_MAX, metadata, view::text};
+use super::{METADATA_BYTES_MAX, NAME_CHARS_MAX, RESOURCE_CHARS_MAX, metadata, view::text};
 use crate::{
     fault::{Fault, FaultCode, pointer_to},
     timestamp::Timestamp,
@@ -49,6 +49,22 @@ pub(super) fn optional(
 pub fn fault_of_id(field: &str, id: &str) -> Option<Fault> {
     let fault = || Fault::invalid(pointer_to(field), format!("`{field}` must be {ID_RULE}."));
     (!is_short(id, NAME_CHARS_MAX)).then(fault)
+}
+
+/// What is wrong with who does what to what, as an event is going to say it: the first fault that the door would find.
+pub fn fault_of_call(agent_id: &str, action: &str, resource: Option<&str>) -> Option<Fault> {
+    let is_resource = |resource| is_short(resource, RESOURCE_CHARS_MAX);
+    let (field, rule) = if !is_short(agent_id, NAME_CHARS_MAX) {
+        ("agent_id", "a string of 1 to 128 characters")
+    } else if !is_action(action) {
+        ("action", "a dotted name such as files.delete (at most 128)")
+    } else if !resource.is_none_or(is_resource) {
+        ("resource", "a string of 1 to 256 characters")
+    } else {
+        return None;
+    };
+    let detail = format!("`{field}` must be {rule}.");
+    Some(Fault::invalid(pointer_to(field), detail))
 }
 
 /// `^[a-z][a-z0-9_]*$`, at most `most` long.
@@ -110,4 +126,54 @@ pub(super) fn metadata(value: Option<&RawValue>) -> Result<(), Fault> {
         return Err(Fault::new(FaultCode::FieldTooLong, "/metadata", detail));
     }
     metadata::check(raw.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        OrgId,
+        event::{Sent, Source, accept, accept::Arrival},
+        id::Tail,
+    };
+
+    #[test]
+    fn who_does_what_to_what_is_checked_as_at_the_door() {
+        let long = "x".repeat(257);
+        let agents = ["a", "", "a\0", &long[..128], &long[..129], "\u{e9}"];
+        let actions = ["a.b", "", "a", ".", "a..b", "a b.c", "A-1.b_2.c", &long];
+        let resources = [None, Some("file:1"), Some(""), Some("a\0"), Some(&*long)];
+        let resources = resources.into_iter().chain([Some(&long[..256])]);
+        let arrival = Arrival {
+            org: OrgId::from_uuid(uuid::Uuid::nil()),
+            source: Source::Server,
+            received_at: Timestamp::default(),
+            retention: Duration::ZERO,
+        };
+        let mut faults = 0;
+        for resource in resources {
+            for (agent_id, action) in agents
+                .iter()
+                .flat_map(|agent| actions.map(|one| (*agent, one)))
+            {
+                let mut event = json!({
+                    "event_type": "decision", "agent_id": agent_id, "action": action, "result": "allowed",
+                });
+                if let Some(resource) = resource {
+                    event["resource"] = resource.into();
+                }
+                let event = event.to_string();
+                let (sent, tail) = (Sent::bare(&event), Tail::Random([0; 10]));
+                let accepted = accept(&sent, &arrival, tail, &mut String::new());
+                let fault = fault_of_call(agent_id, action, resource);
+                assert_eq!(accepted.err(), fault, "{event}");
+                faults += usize::from(fault.is_some());
+            }
+        }
+        assert!((200..288).contains(&faults), "{faults} faults");
+    }
 }

@@ -39,7 +39,7 @@ const DEAR_STEPS: usize = 128 * 1024;
 const DEAR_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the record of a decision has beside its question, about.
-const RECORD_BYTES: u64 = 1024;
+const RECORD_BYTES: usize = 1024;
 
 /// A question that had no turn.
 const TOO_BUSY: &str = "Too many questions with slow policies are waiting on this node, so this one was denied without \
@@ -169,10 +169,8 @@ async fn answer_each(
         received_at: plane.clock.now(),
         retention: plane.retention,
     };
-    let bytes = asks
-        .iter()
-        .map(|ask| ask.question_bytes as u64 + RECORD_BYTES);
-    plane.budget.spend(org, bytes.sum(), arrival.received_at)?;
+    let bytes = asks.iter().map(record_bytes).sum();
+    plane.budget.spend(org, bytes as u64, arrival.received_at)?;
     let turns = EvaluationSlots {
         plane,
         org,
@@ -209,11 +207,13 @@ async fn answer_each(
         let unasked = unasked.map(|answer| escalate::unless_in_vain(plane, asker, answer));
         answers = unasked.collect();
     }
-    let mut frames = Frames::default();
+    let mut frames = Frames::expecting(bytes);
     for ((ask, answer), tail) in asks.iter().zip(&answers).zip(tails) {
+        if let Some(fault) = ask.named.fault() {
+            return Err(Unanswered::Unrecordable(fault));
+        }
         let event = Recorded::new(ask, answer, answer.took);
-        system_events::write(&mut frames, tail, &arrival, &event)
-            .map_err(Unanswered::Unrecordable)?;
+        system_events::write_unread(&mut frames, tail, &arrival, &event, record_bytes(ask));
     }
     let recorded = patience.wait_for(plane.append_in_its_share(org, frames));
     let is_recorded = recorded.await?.is_some();
@@ -237,6 +237,11 @@ async fn answer_each(
         metrics::counter!(names::DECISIONS, "decision" => answer.verdict.as_str()).increment(1);
     }
     Ok(answers)
+}
+
+/// About how long the record of an answer is.
+fn record_bytes(ask: &Ask) -> usize {
+    ask.question_bytes() + RECORD_BYTES
 }
 
 /// What the policies say. `is_approved`: a person has approved this very request. What takes long waits for the

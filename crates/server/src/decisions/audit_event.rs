@@ -7,11 +7,13 @@ use domain::{
     event::{METADATA_BYTES_MAX, reserved::DECISION},
 };
 use policy::{
-    ENGINE, Question, Verdict,
+    ENGINE, Verdict,
+    payload::bytes_up_to,
     recorded::{Mode, NOT_ENFORCED, result},
     verdict::Failed,
 };
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{
     answer::DecisionAnswer,
@@ -54,7 +56,7 @@ struct Metadata<'a> {
     policy_version: u32,
     policy_digest: &'a str,
     engine: &'static str,
-    question: &'a Question,
+    question: &'a RawValue,
     request_digest: &'a str,
     /// Whether there was a payload: some policies permit nothing without one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -91,7 +93,7 @@ impl<'a> Recorded<'a> {
             _ => &answer.decided,
         };
         let mut room = Room(METADATA_BYTES_MAX - REST_BYTES_MAX);
-        room.take(ask.question_bytes);
+        room.take(ask.question_bytes());
         room.holds(&answer.decided.reason);
         let ids = said.policies.iter().map(|one| &*one.id);
         let policies: Vec<&str> = ids.take_while(|id| room.holds(id)).collect();
@@ -116,7 +118,7 @@ impl<'a> Recorded<'a> {
                 policy_version: answer.policy_version,
                 policy_digest: &answer.policy_digest,
                 engine: &ENGINE,
-                question: &ask.question,
+                question: &ask.question_json,
                 request_digest: ask.request_digest(),
                 has_payload: ask.payload().is_some(),
                 commands_in_payload: ask.asked().has_commands_in(ask.payload()),
@@ -146,8 +148,8 @@ impl Room {
 
     /// Whether there is room for this, with a comma; it is taken then.
     fn holds(&mut self, value: &impl Serialize) -> bool {
-        let json = serde_json::to_vec(value);
-        self.take(json.map_or(usize::MAX, |json| json.len() + 1))
+        // One byte too few is left for what takes up all that is.
+        self.take(bytes_up_to(value, self.0) + 1)
     }
 }
 

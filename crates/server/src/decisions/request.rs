@@ -4,12 +4,15 @@ use std::sync::{Arc, OnceLock};
 
 use domain::{
     DecisionId, KeyId, OrgId,
-    event::check::fault_of_id,
+    event::check::{fault_of_call, fault_of_id},
     fault::{Fault, FaultCode},
 };
 use policy::{CedarRequest, Question, payload::bytes_up_to, recorded::Mode};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 use crate::edge::{Caller, caller::DecisionsWrite, identity::Identity};
 
@@ -24,8 +27,8 @@ const LARGE_PAYLOAD_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Ask {
     pub question: Question,
-    /// How long it is as it is recorded.
-    pub question_bytes: usize,
+    /// The same as it is recorded.
+    pub question_json: Box<RawValue>,
     /// How long it is, with what policies see beside it.
     pub seen_bytes: usize,
     /// Whether it takes long to look at what is sent.
@@ -74,6 +77,13 @@ pub struct Named {
     pub run: Run,
 }
 
+impl Named {
+    /// Why this could not be recorded.
+    pub fn fault(&self) -> Option<Fault> {
+        fault_of_call(&self.agent_id, &self.action, self.resource.as_deref())
+    }
+}
+
 /// The run of the agent that a question is a part of. It is recorded, and no policy sees it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Run {
@@ -107,7 +117,8 @@ impl Ask {
             return Err(faults);
         }
         let asked = CedarRequest::by_somebody(&question)?;
-        let question_bytes = serde_json::to_vec(&question).map_or(usize::MAX, |json| json.len());
+        let question_json = to_raw_value(&question).expect("a question always encodes");
+        let question_bytes = question_json.get().len();
         if question_bytes > QUESTION_BYTES_MAX {
             let detail = format!(
                 "A question can be at most {QUESTION_BYTES_MAX} bytes, because it is recorded; this one is \
@@ -120,7 +131,7 @@ impl Ask {
         Ok(Self {
             asked,
             question,
-            question_bytes,
+            question_json,
             seen_bytes,
             is_large: false,
             named,
@@ -144,7 +155,7 @@ impl Ask {
     pub fn about_to_send(mut self, payload: Option<Arc<Value>>) -> Self {
         let sent = payload.as_deref();
         let is_large = |sent| bytes_up_to(sent, LARGE_PAYLOAD_BYTES) == LARGE_PAYLOAD_BYTES;
-        self.seen_bytes = self.question_bytes + self.asked.seen_bytes_with(sent);
+        self.seen_bytes = self.question_bytes() + self.asked.seen_bytes_with(sent);
         self.is_large = sent.is_some_and(is_large);
         self.payload = payload;
         self.request_digest = OnceLock::new();
@@ -155,6 +166,11 @@ impl Ask {
     pub fn request_digest(&self) -> &str {
         let digest = || self.question.digest(self.payload());
         self.request_digest.get_or_init(digest)
+    }
+
+    /// How long the question is as it is recorded.
+    pub fn question_bytes(&self) -> usize {
+        self.question_json.get().len()
     }
 
     pub fn payload(&self) -> Option<&Value> {
