@@ -130,9 +130,10 @@ impl PolicySet {
     /// What the policies say, or why the question is none that they could be asked.
     fn ask(&self, asked: &CedarRequest, beside: Beside<'_>) -> Result<Said<'_>, String> {
         let Some(vocabulary) = &self.vocabulary else {
-            let context = beside.context(asked, &Sees::ALL)?;
+            let looks = self.slices.look_at(&asked.principal, &asked.actions);
+            let context = beside.context(asked, &Sees::all_of(looks))?;
             let request = request(asked, context, None)?;
-            return Ok(self.said(&request, &asked.actions, &asked.entities));
+            return Ok(self.said(asked, &request, &asked.actions, &asked.entities));
         };
         let action = vocabulary
             .actions
@@ -146,17 +147,20 @@ impl PolicySet {
         }
         let known = asked.parties.iter().chain([&action.entity]).cloned();
         let entities = entities_of(known).map_err(|error| with_sources(&error))?;
-        Ok(self.said(&request, &action.names, &entities))
+        Ok(self.said(asked, &request, &action.names, &entities))
     }
 
     /// What those policies say that can apply to an action in these groups.
-    fn said(&self, request: &Request, actions: &[EntityUid], entities: &Entities) -> Said<'_> {
+    fn said(
+        &self,
+        asked: &CedarRequest,
+        request: &Request,
+        actions: &[EntityUid],
+        entities: &Entities,
+    ) -> Said<'_> {
         let mut said = Said::default();
-        let Some(principal) = request.principal() else {
-            return said;
-        };
         let questioner = Questioner::new(request, entities);
-        for place in self.slices.policies(principal, actions) {
+        for place in self.slices.policies(&asked.principal, actions) {
             let Asked { condition, terms } = &self.policies[place];
             match questioner.holds(condition) {
                 Ok(true) => said.satisfied.push(terms),

@@ -1,4 +1,5 @@
 //! What policies look at beside the question: of that a part is not on record, so what was decided by it cannot be decided again.
+//! What none of them looks at is not made for them.
 
 use crate::{
     cost::{Token, Tokens},
@@ -14,6 +15,8 @@ pub struct Looks {
     pub payload: bool,
     /// At the commands of the question, which may be in the payload.
     pub command: bool,
+    /// At anything that the server says, its clock or the commands.
+    pub server: bool,
 }
 
 impl Looks {
@@ -30,6 +33,7 @@ impl Looks {
         Self {
             payload: takes_all || names(PAYLOAD),
             command: takes_all || (names(SERVER) && (names(COMMAND) || takes(SERVER))),
+            server: takes_all || names(SERVER),
         }
     }
 
@@ -37,6 +41,7 @@ impl Looks {
         Self {
             payload: self.payload || other.payload,
             command: self.command || other.command,
+            server: self.server || other.server,
         }
     }
 }
@@ -79,7 +84,12 @@ mod tests {
         );
         let read: Result<cedar_policy::Policy, _> = text.parse();
         assert!(read.is_ok(), "{text}: {read:?}");
-        let Looks { payload, command } = Looks::of_policy(&text);
+        let Looks {
+            payload,
+            command,
+            server,
+        } = Looks::of_policy(&text);
+        assert!(server || !command, "commands are what the server says");
         (payload, command)
     }
 
@@ -115,6 +125,11 @@ mod tests {
         ] {
             assert_eq!(looks("", condition), (false, false), "{condition}");
         }
+        let clock = "permit (principal, action, resource) when { context[\"server\"].now > x };";
+        assert!(Looks::of_policy(clock).server);
+        let elsewhere =
+            "permit (principal, action, resource) when { context.servers == \"server\" };";
+        assert!(!Looks::of_policy(elsewhere).server);
         let obliges = r#"@obligation("[{\"op\": \"remove\", \"path\": \"/payload\"}]")"#;
         assert_eq!(looks(obliges, "context.a == 1"), (false, false));
     }

@@ -27,11 +27,13 @@ pub(crate) enum Declared {
 }
 
 impl Sees {
-    /// Everything, where there is no schema.
-    pub const ALL: Self = Self {
-        server: Some(Declared::Whole),
-        payload: Some(Declared::Whole),
-    };
+    /// All of what policies look at, where there is no schema.
+    pub fn all_of(looks: Looks) -> Self {
+        Self {
+            server: looks.server.then_some(Declared::Whole),
+            payload: looks.payload.then_some(Declared::Whole),
+        }
+    }
 
     /// What a schema, in Cedar's JSON, declares for each of its actions. Those within a namespace are not asked about.
     pub fn of_schema(schema: &Value) -> HashMap<String, Self> {
@@ -53,6 +55,7 @@ impl Sees {
         Looks {
             payload: self.payload.is_some(),
             command: server.is_some_and(|server| server.has(COMMAND)),
+            server: server.is_some(),
         }
     }
 
@@ -162,8 +165,12 @@ mod tests {
         assert_eq!(seen["rest"], Sees::default());
         let server = seen["pay"].server.as_ref().expect("declared");
         assert!(server.has("now") && !server.has("command"));
-        let (payload, command) = (true, false);
-        assert_eq!(seen["pay"].looks(), Looks { payload, command });
+        let looks = Looks {
+            payload: true,
+            command: false,
+            server: true,
+        };
+        assert_eq!(seen["pay"].looks(), looks);
         let payload = seen["pay"].payload.as_ref().expect("declared");
         let sent = json!({
             "total": {"amount": 5, "secret": 1}, "lines": [{"amount": 1, "x": 2}], "card": "4111",

@@ -121,14 +121,18 @@ fn what_policies_look_at_beside_a_question_is_known_for_each() {
         None,
     )
     .expect("policies");
-    for (action, payload, command) in [
-        ("payments.create", true, false),
-        ("tools.shell", false, true),
-        ("files.read", false, false),
+    let looks = |payload, command, server| Looks {
+        payload,
+        command,
+        server,
+    };
+    for (action, looks) in [
+        ("payments.create", looks(true, false, false)),
+        ("tools.shell", looks(false, true, true)),
+        ("files.read", Looks::default()),
     ] {
         let question = Question::of_agent("a", action, None, Map::new());
         let asked = CedarRequest::new(&question).expect("a question");
-        let looks = Looks { payload, command };
         assert_eq!(set.look_at(&asked), looks, "{action}");
     }
     // Whether a question fits a schema is up to all that is declared, whatever policies look at.
@@ -137,6 +141,5 @@ fn what_policies_look_at_beside_a_question_is_known_for_each() {
     let all = r#"@id("a") permit (principal, action, resource);"#;
     let set = PolicySet::read(all, Some(schema)).expect("policies");
     let asked = CedarRequest::new(&question(json!({}))).expect("a question");
-    let (payload, command) = (true, false);
-    assert_eq!(set.look_at(&asked), Looks { payload, command });
+    assert_eq!(set.look_at(&asked), looks(true, false, false));
 }

@@ -151,7 +151,14 @@ fn agrees_with_cedar(
         .expect("a principal, if anything is known of it")
         .add_entities(actions.expect("actions").iter().cloned(), None)
         .expect("actions of their own");
-    let context = Value::Object(context.clone());
+    // What is beside the question, without a schema: nothing that the server says, and what is sent.
+    let mut context = context.clone();
+    if schema.is_none() {
+        let payload = asking.payload.iter().cloned();
+        context.extend(payload.map(|payload| ("payload".to_owned(), payload)));
+        context.insert("server".to_owned(), json!({}));
+    }
+    let context = Value::Object(context);
     let context = Context::from_json_value(context, None).expect("a context");
     let request = Request::new(
         uid(&principal.kind, &principal.id),
@@ -369,6 +376,9 @@ fn policy() -> impl Strategy<Value = String> {
         r#"unless { action in [Action::"pay.refund", Action::"money"] }"#,
         r#"when { resource == Resource::"unspecified" }"#,
         "when { 1 == 1 } unless { context has s }",
+        "when { context has payload }",
+        "unless { context has payload && context.payload == \"text\" }",
+        "when { context[\"server\"] has now || context has server }",
     ];
     let conditions_that_may_fail = [
         "when { context.n > 3 }",
