@@ -11,8 +11,12 @@ use domain::error_code::ErrorCode;
 use tower_http::{catch_panic::CatchPanicLayer, timeout::TimeoutLayer};
 
 use crate::{
+    config,
     console::Console,
-    edge::{Problem, envelope::envelope},
+    edge::{
+        Problem,
+        envelope::{Envelope, envelope},
+    },
 };
 
 /// What answers where no route does, and the layers around all of it, outermost last.
@@ -29,7 +33,10 @@ pub fn finished(app: Router, console: Option<Console>, request_timeout: Duration
             request_timeout,
         ))
         .layer(CatchPanicLayer::new())
-        .layer(middleware::from_fn(envelope));
+        .layer(middleware::from_fn_with_state(
+            Envelope::new(config::otel_is_configured()),
+            envelope,
+        ));
     #[cfg(debug_assertions)]
     let app = app.layer(middleware::from_fn(crate::openapi::check::check));
     app

@@ -132,7 +132,7 @@ pub(crate) fn reason(error: &serde_json::Error) -> String {
 }
 
 /// A key, borrowed unless it has escapes.
-pub(crate) struct Key;
+pub struct Key;
 
 impl<'de> de::DeserializeSeed<'de> for Key {
     type Value = Cow<'de, str>;

@@ -185,7 +185,7 @@ async fn answer_each(
             tokio::task::yield_now().await;
             asked = Instant::now();
         }
-        let random = random::bytes();
+        let random = random::id_bytes();
         let decision_id = DecisionId::new(arrival.received_at, random);
         let mut answer = evaluated(&turns, &guarded, ask, decision_id, false).await;
         patience = patience.after(&answer);

@@ -1,10 +1,10 @@
 //! The outermost layer: every request gets an id, every error a problem body or a page, every answer a count.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     body::{Body, to_bytes},
-    extract::{MatchedPath, Request},
+    extract::{MatchedPath, Request, State},
     http::{HeaderMap, HeaderValue, Method, header},
     middleware::Next,
     response::Response,
@@ -14,7 +14,10 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::{Problem, html, rate_limit::RateLimitHeaders};
-use crate::telemetry::metrics as names;
+use crate::telemetry::{
+    answered::Answered,
+    in_request::{Facts, about, name_of},
+};
 
 pub const REQUEST_ID: &str = "x-request-id";
 /// A client's own id is kept if it is no longer than this and plain.
@@ -22,41 +25,67 @@ const REQUEST_ID_MAX: usize = 64;
 /// What is kept of the text with which the web framework refused a request.
 const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 
-pub async fn envelope(mut request: Request, next: Next) -> Response {
+/// What all answers of a listener have in common. Cheap to clone.
+#[derive(Clone)]
+pub struct Envelope {
+    /// Whether somebody collects spans.
+    is_traced: bool,
+    answered: Arc<Answered>,
+}
+
+impl Envelope {
+    pub fn new(is_traced: bool) -> Self {
+        Self {
+            is_traced,
+            answered: Arc::default(),
+        }
+    }
+}
+
+pub async fn envelope(
+    State(envelope): State<Envelope>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let started = Instant::now();
     let id = request_id(request.headers());
     let method = request.method().clone();
-    let route = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or("none", MatchedPath::as_str)
-        .to_owned();
-    let span =
-        tracing::info_span!("request", request.id = id, http.method = %method, http.route = route);
+    let route = request.extensions().get::<MatchedPath>().cloned();
 
     let limit = RateLimitHeaders::default();
     request.extensions_mut().insert(limit.clone());
     let is_for_a_person = is_page_view(&request);
-    let response = next.run(request).instrument(span.clone()).await;
-    let mut response = finished(response, &id, is_for_a_person).await;
+    let answering = async {
+        let response = next.run(request).await;
+        let response = finished(response, &id, is_for_a_person).await;
+        tracing::debug!(
+            http.status = response.status().as_u16(),
+            duration_ms = started.elapsed().as_secs_f64() * 1e3,
+            "answered"
+        );
+        response
+    };
+    let mut response = if envelope.is_traced {
+        let route = name_of(route.as_ref());
+        let span = tracing::info_span!("request", request.id = id, http.method = %method, http.route = route);
+        answering.instrument(span).await
+    } else {
+        let facts = Facts {
+            id: id.clone(),
+            method: method.clone(),
+            route: route.clone(),
+        };
+        about(facts, answering).await
+    };
     limit.write(response.headers_mut());
     let value = HeaderValue::from_str(&id).expect("a request id is plain ASCII");
     // One that is there is the client's own, where it must come back whatever is in it.
     response.headers_mut().entry(REQUEST_ID).or_insert(value);
-
-    let (status, took) = (response.status(), started.elapsed());
-    span.in_scope(|| {
-        tracing::debug!(
-            http.status = status.as_u16(),
-            duration_ms = took.as_secs_f64() * 1e3,
-            "answered"
-        );
-    });
-    let labels = [("route", route), ("method", known(&method).to_owned())];
-    metrics::histogram!(names::HTTP_REQUEST_SECONDS, &labels).record(took);
-    let [route, method] = labels;
-    let labels = [route, method, ("status", status.as_u16().to_string())];
-    metrics::counter!(names::HTTP_REQUESTS, &labels).increment(1);
+    let (route, status) = (name_of(route.as_ref()), response.status());
+    let took = started.elapsed();
+    envelope
+        .answered
+        .count(route, known(&method), status.as_u16(), took);
     response
 }
 
@@ -120,7 +149,7 @@ fn request_id(headers: &HeaderMap) -> String {
         .and_then(|value| value.to_str().ok())
         .filter(plain);
     given.map_or_else(
-        || Uuid::from_bytes(random::bytes()).simple().to_string(),
+        || Uuid::from_bytes(random::id_bytes()).simple().to_string(),
         str::to_owned,
     )
 }

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::MethodRouter,
 };
-use domain::limit::{Operation, Quota, retry_after_s};
+use domain::limit::{Operation, retry_after_s};
 use limits::Admission;
 
 use super::{
@@ -21,6 +21,7 @@ use super::{
 /// From the draft `draft-ietf-httpapi-ratelimit-headers`.
 const POLICY: &str = "ratelimit-policy";
 const STATE: &str = "ratelimit";
+const PLAIN: &str = "names and numbers are plain ASCII";
 
 /// What a counted request's answer says about its limit. The envelope makes one for each request and
 /// writes it into whatever answer there is in the end, also one that a timeout or a panic made.
@@ -40,6 +41,8 @@ impl RateLimitHeaders {
 struct Limited<A> {
     plane: A,
     operation: Operation,
+    /// The header that is the same in every answer.
+    policy: HeaderValue,
 }
 
 /// Limits a route per API key, or per person where people may ask.
@@ -90,10 +93,22 @@ async fn count_by_address<A: Authority>(
 
 impl<A: Authority> Limited<A> {
     fn new(plane: &A, operation: Operation) -> Self {
+        let quota = plane.door().quotas.of.quota(operation);
+        let (count, window) = (quota.count, retry_after_s(quota.window));
+        let policy = format!("\"{}\";q={count};w={window}", operation.as_str());
         Self {
             plane: plane.clone(),
             operation,
+            policy: HeaderValue::try_from(policy).expect(PLAIN),
         }
+    }
+
+    /// `RateLimit-Policy: "ingest";q=600;w=60` and `RateLimit: "ingest";r=599;t=59`.
+    fn headers(&self, answer: &Admission) -> [(&'static str, HeaderValue); 2] {
+        let name = self.operation.as_str();
+        let (remaining, time) = (answer.remaining, retry_after_s(answer.frees_in));
+        let state = HeaderValue::try_from(format!("\"{name}\";r={remaining};t={time}"));
+        [(POLICY, self.policy.clone()), (STATE, state.expect(PLAIN))]
     }
 
     async fn count(&self, subject: &str, request: Request, next: Next) -> Response {
@@ -102,7 +117,7 @@ impl<A: Authority> Limited<A> {
         let answer = quotas.used.check(self.operation, quota, subject).await;
         if let Some(RateLimitHeaders(told)) = request.extensions().get() {
             // A request is counted once.
-            let _ = told.set(headers(self.operation, quota, &answer));
+            let _ = told.set(self.headers(&answer));
         }
         if answer.admitted {
             next.run(request).await
@@ -110,23 +125,4 @@ impl<A: Authority> Limited<A> {
             refused(self.operation, quota, &answer).into_response()
         }
     }
-}
-
-/// `RateLimit-Policy: "ingest";q=600;w=60` and `RateLimit: "ingest";r=599;t=59`.
-fn headers(
-    operation: Operation,
-    quota: Quota,
-    answer: &Admission,
-) -> [(&'static str, HeaderValue); 2] {
-    let name = operation.as_str();
-    let (count, window) = (quota.count, retry_after_s(quota.window));
-    let (remaining, time) = (answer.remaining, retry_after_s(answer.frees_in));
-    [
-        (POLICY, format!("\"{name}\";q={count};w={window}")),
-        (STATE, format!("\"{name}\";r={remaining};t={time}")),
-    ]
-    .map(|(header, text)| {
-        let value = HeaderValue::try_from(text).expect("names and numbers are plain ASCII");
-        (header, value)
-    })
 }

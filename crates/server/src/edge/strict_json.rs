@@ -1,10 +1,13 @@
 //! Reads the JSON body of a request about a rule, about policies or for a decision, or of a form: small, and nothing said
 //! twice.
 
-use std::{collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use axum::extract::{FromRequest, Request};
-use domain::fault::{Fault, FaultCode, pointer_to};
+use domain::{
+    event::view::Key,
+    fault::{Fault, FaultCode, pointer_to},
+};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess};
 use utoipa::ToSchema;
 
@@ -84,11 +87,8 @@ async fn read<T: DeserializeOwned + ToSchema>(
 
 /// Where a key stands that its object has already, if there is one. What is not JSON is left to others.
 fn repeated(json: &[u8]) -> Option<String> {
-    let (mut pointer, mut found) = (String::new(), None);
-    let walk = Walk {
-        pointer: &mut pointer,
-        found: &mut found,
-    };
+    let mut found = None;
+    let walk = Walk { found: &mut found };
     // That it fails is how the walk ends early.
     drop(walk.deserialize(&mut serde_json::Deserializer::from_slice(json)));
     found
@@ -96,18 +96,44 @@ fn repeated(json: &[u8]) -> Option<String> {
 
 /// Goes through a value and looks at its keys.
 struct Walk<'w> {
-    /// Where it is.
-    pointer: &'w mut String,
+    /// Where the key stands that was found, seen from here.
     found: &'w mut Option<String>,
 }
 
 impl Walk<'_> {
     /// What stands below.
     fn below(&mut self) -> Walk<'_> {
-        Walk {
-            pointer: self.pointer,
-            found: self.found,
+        Walk { found: self.found }
+    }
+
+    /// What was found below, if anything was, stands under this.
+    fn under(&mut self, step: &str) {
+        if let Some(pointer) = self.found {
+            pointer.insert_str(0, &pointer_to(step));
         }
+    }
+}
+
+/// The keys of an object. Most have so few that looking at each is faster than hashing them.
+#[derive(Default)]
+struct Keys<'de> {
+    few: Vec<Cow<'de, str>>,
+    more: HashSet<Cow<'de, str>>,
+}
+
+const FEW: usize = 16;
+
+impl<'de> Keys<'de> {
+    /// Whether it is new.
+    fn insert(&mut self, key: Cow<'de, str>) -> bool {
+        if self.few.contains(&key) {
+            return false;
+        }
+        if self.few.len() < FEW {
+            self.few.push(key);
+            return true;
+        }
+        self.more.insert(key)
     }
 }
 
@@ -151,30 +177,30 @@ impl<'de> de::Visitor<'de> for Walk<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
-        let here = self.pointer.len();
         for index in 0_usize.. {
-            self.pointer.push_str(&pointer_to(&index.to_string()));
-            let next = elements.next_element_seed(self.below())?;
-            if next.is_none() {
-                break;
+            match elements.next_element_seed(self.below()) {
+                Ok(Some(())) => {}
+                Ok(None) => break,
+                Err(error) => {
+                    self.under(&index.to_string());
+                    return Err(error);
+                }
             }
-            self.pointer.truncate(here);
         }
-        self.pointer.truncate(here);
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
-        let here = self.pointer.len();
-        let mut keys = HashSet::new();
-        while let Some(key) = fields.next_key::<String>()? {
-            self.pointer.push_str(&pointer_to(&key));
-            if !keys.insert(key) {
-                *self.found = Some(self.pointer.clone());
+        let mut keys = Keys::default();
+        while let Some(key) = fields.next_key_seed(Key)? {
+            if !keys.insert(key.clone()) {
+                *self.found = Some(pointer_to(&key));
                 return Err(de::Error::custom("a key is repeated"));
             }
-            fields.next_value_seed(self.below())?;
-            self.pointer.truncate(here);
+            if let Err(error) = fields.next_value_seed(self.below()) {
+                self.under(&key);
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -191,9 +217,16 @@ mod tests {
             (r#"{"a":1,"b":2,"a":3}"#, Some("/a")),
             (r#"{"m":{"l":[{},{"x/y":1,"x/y":2}]}}"#, Some("/m/l/1/x~1y")),
             (r#"{"a":1,"#, None),
+            (r#"{"a":[[],[{"a":1,"\u0061":2}]]}"#, Some("/a/1/0/a")),
         ];
         for (json, pointer) in cases {
             assert_eq!(repeated(json.as_bytes()).as_deref(), pointer, "{json}");
+        }
+        for (again, others) in [(0, 5), (4, 5), (3, 40), (39, 40)] {
+            let keys = (0..others).chain([again]);
+            let members: Vec<String> = keys.map(|key| format!(r#""k{key}":{{}}"#)).collect();
+            let json = format!("{{{}}}", members.join(","));
+            assert_eq!(repeated(json.as_bytes()), Some(format!("/k{again}")));
         }
     }
 }

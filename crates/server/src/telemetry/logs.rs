@@ -9,6 +9,7 @@ use tracing_subscriber::{
     EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
+use super::in_request::WithRequest;
 use crate::config::{self, LogFormat};
 
 /// Held by the command; when it goes, the last spans are sent.
@@ -26,8 +27,12 @@ pub fn start(settings: &config::Log) -> anyhow::Result<Telemetry> {
             .json()
             .flatten_event(true)
             .with_current_span(false)
+            .map_event_format(WithRequest)
             .boxed(),
-        LogFormat::Text => lines.with_ansi(has_colors()).boxed(),
+        LogFormat::Text => lines
+            .with_ansi(has_colors())
+            .map_event_format(|format| WithRequest(format.with_ansi(has_colors())))
+            .boxed(),
     };
     let traces = config::otel_is_configured().then(exporter).transpose()?;
     let spans = traces

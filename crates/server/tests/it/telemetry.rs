@@ -211,6 +211,26 @@ fn serve_with(deployment: &Deployment, variables: &[(&str, &str)]) -> Watchbell 
 }
 
 #[tokio::test]
+async fn a_line_says_which_request_it_is_about_whether_or_not_spans_are_collected() {
+    let nobody = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
+    for variables in [&[][..], &[nobody]] {
+        // Where it listens is said on another level.
+        let deployment = Deployment::new().with("LOG__FILTER", "info,server=debug");
+        let mut server = serve_with(&deployment, variables);
+        let asking = http().get(format!("{}/v1/about", server.url(DEADLINE)));
+        let answer = asking.header("x-request-id", "asked-17").send().await;
+        assert_eq!(answer.expect("an answer").status(), StatusCode::OK);
+        let line = server.wait_for_line(DEADLINE, |line| line.contains("answered"));
+        let entry: Value = serde_json::from_str(&line).expect("JSON");
+        let request = json!([{
+            "name": "request", "request.id": "asked-17", "http.method": "GET", "http.route": "/v1/about",
+        }]);
+        assert_eq!(entry["spans"], request, "{line}");
+        assert_eq!(entry["message"], "answered");
+    }
+}
+
+#[tokio::test]
 async fn traces_are_sent_to_the_collector_that_the_standard_variable_names() {
     let collector = Receiver::start().expect("a collector");
     let endpoint = format!("http://{}", collector.address());
