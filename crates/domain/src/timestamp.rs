@@ -56,32 +56,49 @@ impl Timestamp {
     }
 }
 
-/// `2026-11-15T09:30:00.125Z`: always 24 characters, so texts sort as their times. Every event is
-/// given one, so the digits are written without the machinery of formatting. A time beyond what 24
-/// characters can say is written as the last that they can: writing never fails.
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let within = (*self).clamp(Self::MIN, Self::MAX);
-        let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(within.0) * 1_000_000)
-            .map_err(|_| fmt::Error)?;
-        let year = u16::try_from(moment.year()).map_err(|_| fmt::Error)?;
+/// A time's text, on the stack: every event is given one.
+#[derive(Clone, Copy)]
+pub struct TimeText([u8; 24]);
+
+impl TimeText {
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("digits and marks are ASCII")
+    }
+}
+
+impl Timestamp {
+    /// `2026-11-15T09:30:00.125Z`: always 24 characters, so texts sort as their times. The digits are written without the
+    /// machinery of formatting. A time beyond what 24 characters can say is written as the last that they can: writing
+    /// never fails.
+    pub fn text(self) -> TimeText {
+        let within = self.clamp(Self::MIN, Self::MAX);
+        let moment = OffsetDateTime::from_unix_timestamp(within.unix_seconds())
+            .expect("four digits of a year can say it");
+        let millis = within.0.rem_euclid(1_000);
         let mut text = *b"0000-00-00T00:00:00.000Z";
         let fields = [
-            (0..4, year),
-            (5..7, u16::from(u8::from(moment.month()))),
-            (8..10, u16::from(moment.day())),
-            (11..13, u16::from(moment.hour())),
-            (14..16, u16::from(moment.minute())),
-            (17..19, u16::from(moment.second())),
-            (20..23, moment.millisecond()),
+            (0..4, moment.year()),
+            (5..7, i32::from(u8::from(moment.month()))),
+            (8..10, i32::from(moment.day())),
+            (11..13, i32::from(moment.hour())),
+            (14..16, i32::from(moment.minute())),
+            (17..19, i32::from(moment.second())),
+            (20..23, i32::try_from(millis).expect("less than a thousand")),
         ];
-        for (places, mut value) in fields {
+        for (places, value) in fields {
+            let mut value = value.unsigned_abs();
             for digit in text[places].iter_mut().rev() {
-                *digit = b"0123456789"[usize::from(value % 10)];
+                *digit = b"0123456789"[(value % 10) as usize];
                 value /= 10;
             }
         }
-        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        TimeText(text)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text().as_str())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     event::{
         Sent,
         accept::Envelope,
-        view::{reason, text},
+        view::{Raw, reason, text},
     },
     fault::{Fault, FaultCode, pointer_to},
 };
@@ -86,13 +86,11 @@ fn event(raw: &RawValue) -> Result<Sent<'_>, Fault> {
         let detail = "`data` is required: it is the audit event.";
         Fault::new(FaultCode::FieldRequired, "/data", detail)
     })?;
-    Ok(Sent {
-        json: data.get(),
-        envelope: Some(Envelope {
-            time: cloud.time,
-            name: name(&source, &id),
-        }),
-    })
+    let envelope = Envelope {
+        time: cloud.time.map(Raw::from),
+        name: name(&source, &id),
+    };
+    Ok(Sent::in_envelope(data.get(), envelope))
 }
 
 /// What an event is called. The last `#` is between the two: a `#` of the id is written as in a URL,
@@ -105,10 +103,12 @@ fn name(source: &str, id: &str) -> String {
 /// A string that must be there and hold something.
 fn required<'a>(field: &str, value: Option<&'a RawValue>) -> Result<Cow<'a, str>, Fault> {
     let raw = value.ok_or_else(|| Fault::required(field))?;
-    text(raw).filter(|text| !text.is_empty()).ok_or_else(|| {
-        let detail = format!("`{field}` must be a non-empty string.");
-        Fault::invalid(pointer_to(field), detail)
-    })
+    text(raw.into())
+        .filter(|text| !text.is_empty())
+        .ok_or_else(|| {
+            let detail = format!("`{field}` must be a non-empty string.");
+            Fault::invalid(pointer_to(field), detail)
+        })
 }
 
 #[cfg(test)]

@@ -5,10 +5,14 @@ use std::fmt;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Read, Shape, Unreadable, elements::Elements};
-use crate::event::Sent;
+use super::{EVENTS_MAX, Read, Shape, Unreadable, elements::Elements};
+use crate::event::{Sent, scan::Scan};
 
-pub(super) fn read(body: &str) -> Result<(Read<'_>, Shape), Unreadable> {
+pub(crate) fn read(body: &str) -> Result<(Read<'_>, Shape), Unreadable> {
+    scan(body).map_or_else(|| read_with_care(body), Ok)
+}
+
+pub(crate) fn read_with_care(body: &str) -> Result<(Read<'_>, Shape), Unreadable> {
     let not_json = |source| Unreadable::NotJson {
         expected: r#"JSON of the form {"events": [...]} or one event"#,
         source,
@@ -25,6 +29,47 @@ pub(super) fn read(body: &str) -> Result<(Read<'_>, Shape), Unreadable> {
         .and_then(|read| deserializer.end().map(|()| read))
         .map_err(not_json)?;
     Ok((read, Shape::Listed))
+}
+
+/// The events of a body that is as usual, each with its fields: it is gone through once. `None`: a parser has to say
+/// what it is, if it is anything.
+fn scan(body: &str) -> Option<(Read<'_>, Shape)> {
+    let mut read = Read::default();
+    let mut scan = Scan::new(body);
+    if !starts_with_events(body) {
+        let event = scan_event(&mut scan)?;
+        scan.end()?;
+        read.push(|| Ok(event));
+        return Some((read, Shape::Bare));
+    }
+    scan.take(b'{')?;
+    scan.name()?;
+    scan.take(b'[')?;
+    while read.count < EVENTS_MAX {
+        let event = scan_event(&mut scan)?;
+        read.push(|| Ok(event));
+        if scan.is_last(b']')? {
+            scan.take(b'}')?;
+            scan.end()?;
+            return Some((read, Shape::Listed));
+        }
+    }
+    None
+}
+
+/// The next event; one that is out of the ordinary is not looked into yet.
+fn scan_event<'a>(scan: &mut Scan<'a>) -> Option<Sent<'a>> {
+    let rest = scan.rest();
+    if let Some((json, view)) = scan.event() {
+        return Some(Sent {
+            view: Some(view),
+            ..Sent::bare(json)
+        });
+    }
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+    let json = values.next()?.ok()?.get();
+    scan.go_on_behind(rest, values.byte_offset());
+    Some(Sent::bare(json))
 }
 
 /// An event has no field `events`, so the first key tells the two forms apart without parsing twice.

@@ -6,7 +6,7 @@
 
 mod cloud_events;
 mod elements;
-mod json;
+pub(crate) mod json;
 mod ndjson;
 
 use crate::{
@@ -69,7 +69,7 @@ pub struct Batch<'a> {
 
 /// Where in a body an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+pub(crate) enum Shape {
     /// The body is the one event itself.
     Bare,
     /// An element of `events`.
@@ -109,9 +109,9 @@ pub fn parse(form: Form, body: &[u8]) -> Result<Batch<'_>, Unreadable> {
 
 /// What was found in a body: at most [`EVENTS_MAX`] events are kept, all are counted.
 #[derive(Debug, Default)]
-struct Read<'a> {
-    events: Vec<Result<Sent<'a>, Fault>>,
-    count: usize,
+pub(crate) struct Read<'a> {
+    pub(crate) events: Vec<Result<Sent<'a>, Fault>>,
+    pub(crate) count: usize,
 }
 
 impl<'a> Read<'a> {
@@ -119,16 +119,6 @@ impl<'a> Read<'a> {
         self.count += 1;
         if self.count <= EVENTS_MAX {
             self.events.push(event());
-        }
-    }
-}
-
-impl<'a> Sent<'a> {
-    /// An event that came without an envelope.
-    pub fn bare(json: &'a str) -> Self {
-        Self {
-            json,
-            envelope: None,
         }
     }
 }

@@ -1,16 +1,12 @@
 //! The door for events: checks one as sent and gives it its id and its stored bytes.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Write as _},
-    time::Duration,
-};
-
-use serde_json::value::RawValue;
+use std::{borrow::Cow, time::Duration};
 
 use super::{
     AHEAD_MAX, EVENT_BYTES_MAX, EventView, NAME_CHARS_MAX, OF_THE_SERVER, RESOURCE_CHARS_MAX,
-    Source, check, reserved::RESERVED, view::text,
+    Source, check,
+    reserved::RESERVED,
+    view::{Raw, text},
 };
 use crate::{
     EventId, OrgId, Timestamp,
@@ -25,13 +21,15 @@ pub struct Sent<'a> {
     pub json: &'a str,
     /// What was said of the event outside it; `json` is then its `data`.
     pub envelope: Option<Envelope<'a>>,
+    /// Its fields, if they were found when the event was.
+    pub(crate) view: Option<EventView<'a>>,
 }
 
 /// What an envelope (CloudEvents) says of its event: it counts where the event itself says nothing.
 #[derive(Clone, Debug)]
 pub struct Envelope<'a> {
     /// When the event occurred: a JSON string that holds a date-time.
-    pub time: Option<&'a RawValue>,
+    pub time: Option<Raw<'a>>,
     /// What tells the event from all others of the organization.
     pub name: String,
 }
@@ -57,7 +55,7 @@ pub fn accept(
     stored: &mut String,
 ) -> Result<EventId, Fault> {
     let json = sent.json;
-    let event = checked(json, arrival.source).map_err(|fault| fault.under(sent.inside()))?;
+    let event = checked(sent, arrival.source).map_err(|fault| fault.under(sent.inside()))?;
     let occurred_at = occurred_at(&event, sent, arrival)?;
     let client_event_id = client_event_id(&event, sent, occurred_at.is_some())?;
     let id = match (&client_event_id, occurred_at) {
@@ -72,27 +70,32 @@ pub fn accept(
         .trim_start()
         .strip_prefix('{')
         .expect("a parsed event starts with a brace");
-    let Arrival {
-        source,
-        received_at,
-        ..
-    } = arrival;
+    let received_at = arrival.received_at.text();
     stored.reserve(FRONT_BYTES + rest.len());
-    stored.push_str(r#"{"id":""#);
-    stored.push_str(id.text().as_str());
-    push(
-        stored,
-        format_args!(r#"","received_at":"{received_at}","source":"{source}","#),
-    );
+    stored.extend([
+        r#"{"id":""#,
+        id.text().as_str(),
+        r#"","received_at":""#,
+        received_at.as_str(),
+        r#"","source":""#,
+    ]);
+    match arrival.source {
+        Source::Key(key) => stored.push_str(key.text().as_str()),
+        source => stored.push_str(&source.to_string()),
+    }
+    stored.push_str(r#"","#);
     if event.occurred_at.is_none() {
-        match sent.envelope.as_ref().and_then(|envelope| envelope.time) {
-            Some(time) => push(stored, format_args!(r#""occurred_at":{time},"#)),
-            None => push(stored, format_args!(r#""occurred_at":"{received_at}","#)),
+        let time = sent.envelope.as_ref().and_then(|envelope| envelope.time);
+        stored.push_str(r#""occurred_at":"#);
+        match time {
+            Some(time) => stored.push_str(time.get()),
+            None => stored.extend(["\"", received_at.as_str(), "\""]),
         }
+        stored.push(',');
     }
     if let (None, Some(given)) = (event.client_event_id, &client_event_id) {
-        let given = serde_json::Value::from(given.as_ref());
-        push(stored, format_args!(r#""client_event_id":{given},"#));
+        let given = serde_json::Value::from(given.as_ref()).to_string();
+        stored.extend([r#""client_event_id":"#, &given, ","]);
     }
     stored.push_str(rest);
     Ok(id)
@@ -104,7 +107,7 @@ pub fn check_agent(sent: &Sent<'_>, agents: &Agents) -> Result<(), Fault> {
     if agents.are_all() {
         return Ok(());
     }
-    let event = EventView::parse(sent.json).unwrap_or_default();
+    let event = sent.view().unwrap_or_default();
     match event.text("agent_id") {
         Some(agent) if !agents.include(&agent) => {
             let agent: String = agent.chars().take(NAME_CHARS_MAX).collect();
@@ -117,7 +120,28 @@ pub fn check_agent(sent: &Sent<'_>, agents: &Agents) -> Result<(), Fault> {
     }
 }
 
-impl Sent<'_> {
+impl<'a> Sent<'a> {
+    /// An event that came without an envelope.
+    pub fn bare(json: &'a str) -> Self {
+        Self {
+            json,
+            envelope: None,
+            view: None,
+        }
+    }
+
+    pub(crate) fn in_envelope(json: &'a str, envelope: Envelope<'a>) -> Self {
+        Self {
+            envelope: Some(envelope),
+            ..Self::bare(json)
+        }
+    }
+
+    /// Its fields.
+    pub(crate) fn view(&self) -> Result<EventView<'a>, Fault> {
+        self.view.map_or_else(|| EventView::parse(self.json), Ok)
+    }
+
     /// Where in what was sent the event is.
     fn inside(&self) -> &'static str {
         if self.envelope.is_some() { DATA } else { "" }
@@ -129,14 +153,9 @@ const DATA: &str = "/data";
 /// What is written in front of an event that brings its own time and name.
 const FRONT_BYTES: usize = 160;
 
-fn push(stored: &mut String, text: fmt::Arguments<'_>) {
-    stored
-        .write_fmt(text)
-        .expect("writing to a string does not fail");
-}
-
 /// The event's fields, each as it must be.
-fn checked(json: &str, source: Source) -> Result<EventView<'_>, Fault> {
+fn checked<'a>(sent: &Sent<'a>, source: Source) -> Result<EventView<'a>, Fault> {
+    let json = sent.json;
     if json.len() > EVENT_BYTES_MAX {
         let detail = format!(
             "An event can be at most {EVENT_BYTES_MAX} bytes; this one is {}.",
@@ -144,7 +163,7 @@ fn checked(json: &str, source: Source) -> Result<EventView<'_>, Fault> {
         );
         return Err(Fault::new(FaultCode::EventTooLarge, "", detail));
     }
-    let event = EventView::parse(json)?;
+    let event = sent.view()?;
     check_fields(&event)?;
     let event_type = event.event_type.and_then(text).unwrap_or_default();
     let is_reserved = RESERVED.contains(&event_type.as_ref());
@@ -275,7 +294,7 @@ fn check_fields(event: &EventView<'_>) -> Result<(), Fault> {
         check::is_severity,
     )?;
     check::latency(event.latency_ms)?;
-    check::metadata(event.metadata)
+    check::metadata(event)
 }
 
 fn check_time(

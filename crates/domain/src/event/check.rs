@@ -1,8 +1,9 @@
 //! What each field of an event may hold.
 
-use serde_json::value::RawValue;
-
-use super::{METADATA_BYTES_MAX, NAME_CHARS_MAX, RESOURCE_CHARS_MAX, metadata, view::text};
+use super::{
+    EventView, METADATA_BYTES_MAX, NAME_CHARS_MAX, RESOURCE_CHARS_MAX, metadata,
+    view::{Raw, text},
+};
 use crate::{
     fault::{Fault, FaultCode, pointer_to},
     timestamp::Timestamp,
@@ -17,7 +18,7 @@ pub const SEVERITIES: [&str; 5] = ["info", "low", "medium", "high", "critical"];
 /// A required string that `holds`; `rule` says in words what it must be.
 pub(super) fn required(
     field: &str,
-    value: Option<&RawValue>,
+    value: Option<Raw<'_>>,
     rule: &str,
     holds: impl Fn(&str) -> bool,
 ) -> Result<(), Fault> {
@@ -28,7 +29,7 @@ pub(super) fn required(
 /// The same for a string that may be absent.
 pub(super) fn optional(
     field: &str,
-    value: Option<&RawValue>,
+    value: Option<Raw<'_>>,
     rule: &str,
     holds: impl Fn(&str) -> bool,
 ) -> Result<(), Fault> {
@@ -97,7 +98,7 @@ pub(crate) fn is_severity(text: &str) -> bool {
 }
 
 /// A date-time; `pointer` says where it stands.
-pub(super) fn moment(value: Option<&RawValue>, pointer: &str) -> Result<Option<Timestamp>, Fault> {
+pub(super) fn moment(value: Option<Raw<'_>>, pointer: &str) -> Result<Option<Timestamp>, Fault> {
     let Some(raw) = value else { return Ok(None) };
     let at = text(raw).and_then(|text| Timestamp::parse(&text));
     at.map(Some).ok_or_else(|| {
@@ -108,7 +109,7 @@ pub(super) fn moment(value: Option<&RawValue>, pointer: &str) -> Result<Option<T
     })
 }
 
-pub(super) fn latency(value: Option<&RawValue>) -> Result<(), Fault> {
+pub(super) fn latency(value: Option<Raw<'_>>) -> Result<(), Fault> {
     let Some(raw) = value else { return Ok(()) };
     match serde_json::from_str::<f64>(raw.get()) {
         Ok(number) if number >= 0.0 => Ok(()),
@@ -119,11 +120,16 @@ pub(super) fn latency(value: Option<&RawValue>) -> Result<(), Fault> {
     }
 }
 
-pub(super) fn metadata(value: Option<&RawValue>) -> Result<(), Fault> {
-    let Some(raw) = value else { return Ok(()) };
+pub(super) fn metadata(event: &EventView<'_>) -> Result<(), Fault> {
+    let Some(raw) = event.metadata else {
+        return Ok(());
+    };
     if raw.get().len() > METADATA_BYTES_MAX {
         let detail = format!("`metadata` can be at most {METADATA_BYTES_MAX} bytes.");
         return Err(Fault::new(FaultCode::FieldTooLong, "/metadata", detail));
+    }
+    if event.has_sound_metadata {
+        return Ok(());
     }
     metadata::check(raw.get())
 }

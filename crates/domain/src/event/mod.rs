@@ -3,8 +3,9 @@
 //! The bytes a client sends are kept verbatim. What the server adds ([`OF_THE_SERVER`], and
 //! `occurred_at` when the client gave none) is written in front of the client's first field, so
 //! that nothing is re-serialized: the list, the export and the webhook all carry the same bytes.
-//! [`view::EventView`] reads such bytes without copying them; [`accept::accept`] is the door, and [`own`] is beside it, for
-//! what we write ourselves; [`filter::Filter`] is what people ask for.
+//! [`view::EventView`] reads such bytes without copying them, in one pass ([`scan`]) if they are as usual;
+//! [`accept::accept`] is the door, and [`own`] is beside it, for what we write ourselves; [`filter::Filter`] is what people
+//! ask for.
 
 pub mod accept;
 pub mod check;
@@ -13,6 +14,7 @@ mod metadata;
 pub mod own;
 pub mod reserved;
 pub mod sanitize;
+pub(crate) mod scan;
 pub mod source;
 pub mod view;
 

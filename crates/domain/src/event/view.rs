@@ -3,9 +3,11 @@
 
 use std::{borrow::Cow, fmt};
 
+use memchr::memchr;
 use serde::{Deserializer, de};
 use serde_json::value::RawValue;
 
+use super::scan::Scan;
 use crate::fault::{Fault, FaultCode, pointer_to};
 
 macro_rules! fields {
@@ -13,7 +15,9 @@ macro_rules! fields {
         /// The fields of one event, each still in the JSON it was sent as.
         #[derive(Clone, Copy, Debug, Default)]
         pub struct EventView<'a> {
-            $(pub $field: Option<&'a RawValue>,)*
+            $(pub $field: Option<Raw<'a>>,)*
+            /// Whether all of `metadata` was looked at, and found as it must be.
+            pub(super) has_sound_metadata: bool,
         }
 
         impl<'a> EventView<'a> {
@@ -21,14 +25,14 @@ macro_rules! fields {
             pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
 
             /// The JSON of a top-level field.
-            pub fn field(&self, name: &str) -> Option<&'a RawValue> {
+            pub fn field(&self, name: &str) -> Option<Raw<'a>> {
                 match name {
                     $(stringify!($field) => self.$field,)*
                     _ => None,
                 }
             }
 
-            fn slot(&mut self, name: &str) -> Option<&mut Option<&'a RawValue>> {
+            pub(super) fn slot(&mut self, name: &str) -> Option<&mut Option<Raw<'a>>> {
                 match name {
                     $(stringify!($field) => Some(&mut self.$field),)*
                     _ => None,
@@ -46,6 +50,17 @@ fields! {
 impl<'a> EventView<'a> {
     /// Reads one JSON object; unknown and repeated fields are faults.
     pub fn parse(json: &'a str) -> Result<Self, Fault> {
+        Self::scan(json).map_or_else(|| Self::parse_with_care(json), Ok)
+    }
+
+    /// Nearly all events are like this.
+    pub(super) fn scan(json: &'a str) -> Option<Self> {
+        let mut scan = Scan::new(json);
+        let (_, view) = scan.event()?;
+        scan.end().map(|()| view)
+    }
+
+    pub(super) fn parse_with_care(json: &'a str) -> Result<Self, Fault> {
         let mut found = None;
         let mut deserializer = serde_json::Deserializer::from_str(json);
         let outcome = deserializer
@@ -71,10 +86,31 @@ impl<'a> EventView<'a> {
     }
 }
 
+/// One value, in the JSON it was sent as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// `json` is one value, with no blanks around it.
+    pub(super) fn new(json: &'a str) -> Self {
+        Self(json)
+    }
+
+    pub fn get(self) -> &'a str {
+        self.0
+    }
+}
+
+impl<'a> From<&'a RawValue> for Raw<'a> {
+    fn from(raw: &'a RawValue) -> Self {
+        Self(raw.get())
+    }
+}
+
 /// The text of a JSON string, borrowed unless it has escapes.
-pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub fn text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if inside.contains('\\') {
+    if memchr(b'\\', inside.as_bytes()).is_some() {
         return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
     }
     Some(Cow::Borrowed(inside))
@@ -104,7 +140,7 @@ impl<'de> de::Visitor<'de> for Fields<'_> {
                     format!("`{key}` appears twice; it is unclear which one counts."),
                 ),
                 Some(slot) => {
-                    *slot = Some(value);
+                    *slot = Some(value.into());
                     continue;
                 }
             };

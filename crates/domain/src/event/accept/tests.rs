@@ -26,10 +26,7 @@ fn judge_of(source: Source, json: &str) -> Result<Accepted, Fault> {
         retention: Duration::from_secs(183 * 86_400),
     };
     let (mut stored, tail) = (String::new(), Tail::Random([9; RANDOM_BYTES]));
-    let sent = Sent {
-        json,
-        envelope: None,
-    };
+    let sent = Sent::bare(json);
     let id = accept(&sent, &arrival, tail, &mut stored)?;
     Ok(Accepted { id, json: stored })
 }
@@ -196,9 +193,9 @@ fn an_event_in_the_name_of_another_agent_is_pointed_at() {
     let bound = Agents::from(vec![String::from("a"), String::from("b-*")]);
     let refused = |agent: &str, envelope: Option<Envelope<'_>>| {
         let json = with("").replacen(r#""a""#, agent, 1);
-        let sent = Sent {
-            json: &json,
-            envelope,
+        let sent = match envelope {
+            None => Sent::bare(&json),
+            Some(envelope) => Sent::in_envelope(&json, envelope),
         };
         assert_eq!(check_agent(&sent, &Agents::ALL), Ok(()));
         check_agent(&sent, &bound).err().map(|fault| fault.pointer)

@@ -3,7 +3,6 @@
 use std::{borrow::Cow, fmt};
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
-use serde_json::value::RawValue;
 
 use super::{
     key::{self, LENGTHS},
@@ -12,7 +11,7 @@ use super::{
 use crate::{
     event::{
         EventView,
-        view::{self, Key},
+        view::{self, Key, Raw},
     },
     rule::pattern::{
         ELEMENTS_MAX, STRING_BYTES_MAX,
@@ -109,7 +108,7 @@ fn text_keys(path: PathId, uses: Uses, text: &str, keys: &mut Vec<u64>) {
 
 /// What a field at the top holds; fields inside that rules name are added to `facts`.
 fn read<'e>(
-    raw: &'e RawValue,
+    raw: Raw<'e>,
     path: PathId,
     paths: &Paths,
     facts: &mut Vec<Fact<'e>>,
