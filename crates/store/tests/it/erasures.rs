@@ -8,7 +8,7 @@ use store::{
     erasures::{ClaimedErasure, Look, NewErasure, What},
     partitions::{DayContent, Leftover, Table},
 };
-use testkit::Database;
+use testkit::{Database, eventually};
 use uuid::Uuid;
 
 use crate::{
@@ -101,19 +101,16 @@ async fn what_was_erased_and_is_there_again_is_deleted_again_by_whoever_asks_aga
     let ids: Vec<EventId> = (0..2).map(|number| random_id(number, NOW)).collect();
     let rows: Vec<_> = ids.iter().map(|id| row(*id)).collect();
     index.redrive("1", &rows).await.expect("written");
-    asked(&database, "CREATE TABLE kept AS SELECT * FROM audit_events");
-    asked(
-        &database,
-        "CREATE TABLE counts AS SELECT * FROM event_counts",
-    );
+    asked(&database, "CREATE TABLE kept AS TABLE audit_events");
+    asked(&database, "CREATE TABLE counts AS TABLE event_counts");
     let first = erase(&store, 1, &ids[..1]).await;
     let ending = store.end_job(&first, None, NOW);
     ending.await.expect("ended");
     // By somebody with root on the database.
     asked(
         &database,
-        "DELETE FROM audit_events; INSERT INTO audit_events SELECT * FROM kept;
-         DELETE FROM event_counts; INSERT INTO event_counts SELECT * FROM counts",
+        "DELETE FROM audit_events; INSERT INTO audit_events TABLE kept;
+         DELETE FROM event_counts; INSERT INTO event_counts TABLE counts",
     );
 
     let second = begun(&store, 2, &ids[..1]).await;
@@ -167,22 +164,16 @@ async fn one_at_a_time_has_the_files_of_a_day() {
     let (day, other) = (Day::of(NOW), Day::of(NOW).next());
     let first = store.files_of_day(day).await.expect("ours");
     store.files_of_day(other).await.expect("another day's");
-    let mut second = Box::pin(store.files_of_day(day));
+    let second = tokio::spawn(async move { store.files_of_day(day).await });
     let waiting =
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND NOT granted
                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    loop {
-        // waits for: the second to wait in PostgreSQL
-        tokio::select! {
-            _ = &mut second => panic!("two have it"),
-            () = tokio::time::sleep(Duration::from_millis(10)) => {}
-        }
-        if asked(&database, waiting) == "1" {
-            break;
-        }
-    }
+    let is_waiting = async || asked(&database, waiting) == "1";
+    eventually(Duration::from_secs(10), "the second waits", is_waiting).await;
+    assert!(!second.is_finished(), "two have it");
     drop(first);
-    second.await.expect("ours by now");
+    let second = second.await.expect("it did not panic");
+    second.expect("ours by now");
 }
 
 #[tokio::test]
