@@ -128,7 +128,7 @@ impl Named {
 /// Entities each of which names all groups that it is in, so that Cedar need not look for the groups of groups.
 pub(crate) fn entities_of(
     known: impl IntoIterator<Item = Entity>,
-) -> Result<Entities, EntitiesError> {
+) -> Result<Entities, Box<EntitiesError>> {
     let known = known.into_iter().map(|entity| entity.as_ref().clone());
     let entities = entities::Entities::from_entities(
         known,

@@ -146,7 +146,7 @@ impl PolicySet {
                 .map_err(|error| with_sources(&error))?;
         }
         let known = asked.parties.iter().chain([&action.entity]).cloned();
-        let entities = entities_of(known).map_err(|error| with_sources(&error))?;
+        let entities = entities_of(known).map_err(|error| with_sources(&*error))?;
         Ok(self.said(asked, &request, &action.names, &entities))
     }
 
@@ -167,7 +167,7 @@ impl PolicySet {
                 Ok(false) => {}
                 Err(error) => said.failed.push(Failed {
                     id: terms.id().to_owned(),
-                    error: shorten(&error.to_string()),
+                    error: shorten(&error),
                 }),
             }
         }

@@ -4,7 +4,7 @@
 //! if something forbids. We have to know that of each policy, so we ask what the authorizer asks for each of them, the
 //! evaluator (docs/adr/0041-policies-are-asked-one-by-one.md). `tests/slices.rs` compares the two.
 
-use cedar_policy::{Entities, EvaluationError, Policy, Request};
+use cedar_policy::{Entities, Policy, Request};
 use cedar_policy_core::{
     ast::{Expr, Literal, SlotEnv, ValueKind},
     evaluator::Evaluator,
@@ -38,9 +38,9 @@ impl<'e> Questioner<'e> {
     }
 
     /// Whether the policy applies, or why it cannot be evaluated.
-    pub fn holds(&self, condition: &Condition) -> Result<bool, EvaluationError> {
-        let value = self.evaluator.interpret(&condition.0, &self.slots)?;
-        match value.value {
+    pub fn holds(&self, condition: &Condition) -> Result<bool, String> {
+        let value = self.evaluator.interpret(&condition.0, &self.slots);
+        match value.map_err(|error| error.to_string())?.value {
             ValueKind::Lit(Literal::Bool(holds)) => Ok(holds),
             _ => unreachable!("its parts are joined by `&&`, which makes a Boolean or fails"),
         }

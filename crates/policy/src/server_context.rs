@@ -73,7 +73,7 @@ impl Beside<'_> {
     fn server(self, asked: &CedarRequest, declared: &Declared) -> Result<ast::Value, String> {
         let now = self.now.filter(|_| declared.has(NOW)).map(|now| {
             let now = RestrictedExpression::new_datetime(now.to_string());
-            value::read(&now).map_err(|error| error.to_string())
+            value::read(&now)
         });
         let command = || asked.commands.with_payload(self.payload).seen();
         let command = declared.has(COMMAND).then(command).flatten();

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use cedar_policy::{EntityId, EntityUid, EvaluationError, RestrictedExpression};
+use cedar_policy::{EntityId, EntityUid, RestrictedExpression};
 use cedar_policy_core::{
     ast::{self, Literal},
     evaluator::RestrictedEvaluator,
@@ -46,9 +46,10 @@ const EXPRESSION: &str = "__expr";
 pub(crate) type Pairs = Vec<(String, ast::Value)>;
 
 /// A value of one of Cedar's own types, which it reads from a text, or why it cannot.
-pub(crate) fn read(expression: &RestrictedExpression) -> Result<ast::Value, EvaluationError> {
+pub(crate) fn read(expression: &RestrictedExpression) -> Result<ast::Value, String> {
     let evaluator = RestrictedEvaluator::new(Extensions::all_available());
-    evaluator.interpret(expression.as_ref().as_borrowed())
+    let value = evaluator.interpret(expression.as_ref().as_borrowed());
+    value.map_err(|error| error.to_string())
 }
 
 /// Reads values and collects what is wrong with them.

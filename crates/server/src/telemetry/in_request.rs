@@ -1,7 +1,7 @@
 //! Which request a line of the log is about. A span for each request would be paid by all of them, and lines are few: so a
 //! request's facts are kept beside its task, and written when a line is.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use axum::{extract::MatchedPath, http::Method};
 use serde_json::json;
@@ -42,31 +42,32 @@ pub struct WithRequest<F>(pub F);
 /// How a form of lines takes what is added to them.
 pub trait Extend {
     /// `line` is all of it, but for the end of the line.
-    fn extend(line: &mut String, request: &Facts);
+    fn extend(line: &mut String, request: &Facts) -> fmt::Result;
 }
 
 impl Extend for Format<Json> {
     /// As a span would be written.
-    fn extend(line: &mut String, request: &Facts) {
+    fn extend(line: &mut String, request: &Facts) -> fmt::Result {
         let span = json!({
             "http.method": request.method.as_str(),
             "http.route": name_of(request.route.as_ref()),
             "request.id": request.id,
             "name": "request",
         });
-        if line.pop() == Some('}') {
-            line.push_str(&format!(r#","spans":[{span}]}}"#));
-        }
+        let is_object = line.pop() == Some('}');
+        debug_assert!(is_object, "a line of JSON is an object");
+        write!(line, r#","spans":[{span}]}}"#)
     }
 }
 
 impl Extend for Format<Full> {
-    fn extend(line: &mut String, request: &Facts) {
+    fn extend(line: &mut String, request: &Facts) -> fmt::Result {
         let Facts { id, method, route } = request;
         let route = name_of(route.as_ref());
-        line.push_str(&format!(
+        write!(
+            line,
             " request.id={id} http.method={method} http.route={route}"
-        ));
+        )
     }
 }
 
@@ -87,7 +88,7 @@ where
             let written = Writer::new(&mut line);
             self.0.format_event(context, written, event)?;
             line.truncate(line.trim_end().len());
-            F::extend(&mut line, request);
+            F::extend(&mut line, request)?;
             writeln!(writer, "{line}")
         });
         match in_request {
