@@ -16,7 +16,7 @@ use crate::{
     evaluate::Questioner,
     obligation,
     server_context::Beside,
-    set::{Asked, PolicySet},
+    set::{PolicySet, Ready},
     unrecorded_inputs::Looks,
     verdict::{Decided, Effect, Failed, TOLD_MAX, Verdict, shorten},
     visible_fields::Sees,
@@ -161,7 +161,7 @@ impl PolicySet {
         let mut said = Said::default();
         let questioner = Questioner::new(request, entities);
         for place in self.slices.policies(&asked.principal, actions) {
-            let Asked { condition, terms } = &self.policies[place];
+            let Ready { condition, terms } = &self.policies[place];
             match questioner.holds(condition) {
                 Ok(true) => said.satisfied.push(terms),
                 Ok(false) => {}

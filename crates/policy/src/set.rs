@@ -45,13 +45,13 @@ pub struct PolicySet {
     cost: usize,
     pub(crate) slices: Slices,
     /// In the order of their ids, which is that of what is told.
-    pub(crate) policies: Vec<Asked>,
+    pub(crate) policies: Vec<Ready>,
     pub(crate) vocabulary: Option<Vocabulary>,
 }
 
 /// A policy, ready to be asked.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Ready {
     pub condition: Condition,
     pub terms: Annotations,
 }
@@ -107,7 +107,7 @@ impl PolicySet {
         for (place, named) in named.iter().enumerate() {
             add(&mut slices, named, place);
         }
-        let ready = parsed.policies.into_iter().map(|named| Asked {
+        let ready = parsed.policies.into_iter().map(|named| Ready {
             condition: Condition::of(&named.policy),
             terms: named.terms,
         });
