@@ -142,7 +142,7 @@ const CHAPTERS: [(&str, &[&str]); 19] = [
             "timing",
         ],
     ),
-    ("erasures", &["erasures"]),
+    ("erasures", &["erasures", "erasures_archive"]),
     (
         "events",
         &[
@@ -181,6 +181,8 @@ const CHAPTERS: [(&str, &[&str]); 19] = [
         "transparency",
         &[
             "attacks",
+            "log_keys",
+            "public_log",
             "transparency",
             "transparency_crashes",
             "witnessed_attacks",
@@ -290,6 +292,9 @@ impl<'a> Changed<'a> {
                 }
                 ["fuzz", "libfuzzer", ..] => {
                     changed.others.insert("fuzz/libfuzzer: fuzz/run all 10");
+                }
+                ["bench", "instructions", ..] => {
+                    changed.packages.insert("instructions");
                 }
                 ["crates" | "libs", package, ..]
                 | [package @ ("bench" | "faults" | "fuzz"), ..] => {
