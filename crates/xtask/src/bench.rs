@@ -1,16 +1,23 @@
-//! `cargo xtask bench`: builds what is measured and what measures, optimized, and runs a profile.
+//! `cargo xtask bench`: builds what is measured and what measures, as it is released, and runs a profile.
 
 use std::{path::Path, process::Command};
 
 use anyhow::{Context as _, ensure};
 
-/// Runs a profile of `bench/`; whether nothing was found broken. With `--release` in front of it, what is measured is what is
-/// released.
+/// Runs a profile of `bench/`; whether nothing was found broken. With `--fast` in front of it, what is measured is built in
+/// minutes, without what the linker optimizes.
 pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     let (built_as, arguments) = match arguments.split_first() {
-        Some((first, rest)) if first == "--release" => ("release", rest),
-        _ => ("fast", arguments),
+        Some((first, rest)) if first == "--fast" => ("fast", rest),
+        _ => ("release", arguments),
     };
+    let profile = arguments.first().map(String::as_str);
+    match profile {
+        // These are tests, which also run in CI, at full length.
+        Some("peers") => return run_peers(root, built_as),
+        Some("instructions") => return count_instructions(root, &arguments[1..]),
+        _ => {}
+    }
     let cargo = |task: &str, package: &str| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
@@ -18,12 +25,8 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
             .current_dir(root);
         cargo
     };
-    // These are tests, which also run in CI, at full length.
-    if arguments.first().is_some_and(|profile| profile == "peers") {
-        return run_peers(root, built_as);
-    }
     // Rules are judged in memory; everything else is measured through the server.
-    if arguments.first().is_none_or(|profile| profile != "rules") {
+    if profile != Some("rules") {
         let mut building = cargo("build", "server");
         let built = building.args(["--features", "jemalloc"]).status();
         let built = built.context("run cargo")?;
@@ -32,6 +35,26 @@ pub fn run(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
     let mut measuring = cargo("run", "bench");
     let ran = measuring.arg("--").args(arguments).status();
     Ok(ran.context("run cargo")?.success())
+}
+
+/// Counts instructions of what CI builds: unoptimized, with clippy as the compiler, which leaves out even more than rustc
+/// does then.
+fn count_instructions(root: &Path, arguments: &[String]) -> anyhow::Result<bool> {
+    let mut counting = Command::new(env!("CARGO"));
+    counting
+        .args([
+            "run",
+            "--locked",
+            "--workspace",
+            "--bin",
+            "instructions",
+            "--",
+        ])
+        .args(arguments)
+        .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
+        .env("CARGO_INCREMENTAL", "0")
+        .current_dir(root);
+    Ok(counting.status().context("run cargo")?.success())
 }
 
 /// Runs the scenarios of others as long as they took there.
