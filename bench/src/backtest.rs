@@ -14,6 +14,7 @@ use crate::{
     rounds::Rounds,
     server::{Customer, Server, Settings},
     trail,
+    usage::{Used, Watched},
 };
 
 /// The other organization has a tenth of the events: what takes memory by the event shows.
@@ -40,6 +41,7 @@ struct Trail {
     tenth: Customer,
     whole: Customer,
     bare: Bare,
+    watched: Watched,
     /// The organization `whole`.
     org: String,
     events: usize,
@@ -60,6 +62,9 @@ struct Measured {
     tenth_mib: f64,
     whole_mib: f64,
     last: Backtest,
+    /// In the last round.
+    used: Used,
+    events: usize,
 }
 
 pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
@@ -69,7 +74,10 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let index = settings.serve("index")?;
     let tenth = settings.customer("tenth", &api)?;
     let whole = settings.customer("whole", &api)?;
-    trail::fill(arguments, (&api, &index), (&tenth, TENTH), &whole).await?;
+    let mut watched = trail::watched(&engines, &api)?;
+    watched.add("index", index.pid());
+    let part = (&tenth, TENTH);
+    trail::fill(arguments, (&api, &index), part, &whole, &watched).await?;
     let mut bare = Bare::connect(&settings.postgres).await?;
     bare.vacuum().await?;
     let mut trail = Trail {
@@ -78,6 +86,7 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         tenth,
         whole,
         bare,
+        watched,
         events: arguments.events,
     };
     println!(
@@ -113,16 +122,21 @@ impl Trail {
         let (mut rates, mut whole_mib, mut last) = (Rounds::default(), 0f64, None);
         for _ in 0..rounds {
             let (_, bare_took) = self.bare.copy_out(&self.org).await?;
+            let before = self.watched.usage()?;
             let large = backtest(&self.api, &self.whole, rule).await?;
+            let used = self.watched.used_since(&before)?;
             rates.add(rate(bare_took), rate(large.took));
             whole_mib = whole_mib.max(large.peak_mib);
-            last = Some(large);
+            last = Some((large, used));
         }
+        let (last, used) = last.context("there is a round")?;
         Ok(Measured {
             rates,
             tenth_mib: small.peak_mib,
             whole_mib,
-            last: last.context("there is a round")?,
+            last,
+            used,
+            events: self.events,
         })
     }
 }
@@ -131,7 +145,7 @@ impl Measured {
     fn print(&self, name: &str) {
         let figure = |name: &str| self.last.result[name].as_u64().unwrap_or(0);
         println!(
-            "{name:<33} {:>10} {:>10} {:>8} {:>10} {:>10.0} {:>10.0} {:>20} {:>5} {:>10.0} {:>10.0}",
+            "{name:<33} {:>10} {:>10} {:>8} {:>10} {:>10.0} {:>10.0} {:>20} {:>5} {:>10.0} {:>10.0}\n  {}",
             figure("scanned"),
             figure("matched"),
             figure("alerts"),
@@ -142,6 +156,7 @@ impl Measured {
             self.last.lines,
             self.tenth_mib,
             self.whole_mib,
+            self.used.for_each(self.events),
         );
     }
 
@@ -152,6 +167,8 @@ impl Measured {
             AIM_EVENTS_PER_S.round(),
             FLOOR_EVENTS_PER_S,
         );
+        let ratio = self.rates.ratio().median;
+        verdict.tell(&format!("{name}, of bare COPY TO"), ratio);
         verdict.at_most(
             &format!("{name}, MiB more than with a tenth of the events"),
             self.whole_mib - self.tenth_mib,

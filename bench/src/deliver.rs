@@ -261,7 +261,7 @@ impl Bench {
         Ok(Finished {
             per_s: fleet::arrivals_per_s(&arrivals),
             carried_per_s,
-            cpu_us: used.cpu_of(WORKER).as_secs_f64() * 1e6 / (ended - began).max(1) as f64,
+            cpu_us: used.micros_for_each(WORKER, ended - began),
             used,
         })
     }
@@ -269,17 +269,13 @@ impl Bench {
     /// All processes that have a part in it.
     fn watched(&self, workers: &[Server]) -> anyhow::Result<Watched> {
         let [api, index] = &self.serving;
-        let mut watched = Watched::new(&self.engines.nats.log())?;
+        let mut watched = Watched::new(&self.engines)?;
         watched.add("api", api.pid());
         watched.add("index", index.pid());
         watched.add("match", self.match_.pid());
         for worker in workers {
             watched.add(WORKER, worker.pid());
         }
-        watched.add("NATS", self.engines.nats.pid()?);
-        watched.add("PostgreSQL", self.engines.postgres.pid()?);
-        // The others are its children, so it counts for itself alone.
-        watched.add_alone("load and receiver", std::process::id());
         Ok(watched)
     }
 

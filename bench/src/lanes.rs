@@ -1,7 +1,10 @@
 //! Runs the same request again and again in a number of lanes, for a fixed time, as fast as it goes or at a
 //! steady rate, and sums up.
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::Pin,
+    time::{Duration, Instant},
+};
 
 use tokio::{task::JoinSet, time};
 
@@ -12,6 +15,9 @@ pub(crate) struct Figures {
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
 }
+
+/// A request that is being made.
+pub(crate) type Requesting = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
 
 /// `request` is made by each lane, one after the other, and stands for `events` events.
 pub(crate) async fn run<R, F>(

@@ -2,6 +2,7 @@
 //! something on a noisy machine. How to run it: bench/README.md.
 #![allow(clippy::print_stdout, reason = "a benchmark is what it prints")]
 
+mod all;
 mod backtest;
 mod bare_http;
 mod bare_journal;
@@ -13,6 +14,7 @@ mod events;
 mod facets;
 mod fairness;
 mod fleet;
+mod history;
 mod index;
 mod ingest;
 mod lanes;
@@ -75,6 +77,15 @@ struct Arguments {
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,
+    /// Everything in less than five minutes; for `all`.
+    #[arg(long)]
+    quick: bool,
+    /// Adds the figures to this file; for `all`.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "bench/history.json")]
+    record: Option<PathBuf>,
+    /// Where the figures go; for `all`.
+    #[arg(long, hide = true)]
+    figures: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -88,6 +99,8 @@ impl Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Profile {
+    /// The profiles that CI and the history know, and one table at the end.
+    All,
     /// Events per second and latency through HTTP, beside the bare journal.
     Ingest,
     /// Events per second into PostgreSQL, beside a bare COPY; and an outage.
@@ -118,6 +131,7 @@ enum Profile {
 async fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let verdict = match arguments.profile {
+        Profile::All => return Ok(code(all::measure(&arguments)?)),
         Profile::Ingest => ingest::measure(&arguments).await?,
         Profile::Index => index::measure(&arguments).await?,
         Profile::Trail => trail::measure(&arguments).await?,
@@ -134,9 +148,17 @@ async fn main() -> anyhow::Result<ExitCode> {
             Verdict::default()
         }
     };
-    Ok(if verdict.print() {
+    match &arguments.figures {
+        Some(figures) => verdict.write(figures)?,
+        None => verdict.print(),
+    }
+    Ok(code(!verdict.is_broken()))
+}
+
+fn code(is_well: bool) -> ExitCode {
+    if is_well {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
-    })
+    }
 }

@@ -70,18 +70,15 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
         {
             load::send(&customer, &history, backlog, arguments.lanes).await?;
             let index = settings.serve("index")?;
-            let mut watched = Watched::new(folder.path())?;
-            watched.add_alone("index", index.pid());
-            watched.add("PostgreSQL", engines.postgres.pid()?);
+            let mut watched = Watched::new(&engines)?;
+            watched.add("index", index.pid());
             let before = watched.usage()?;
             let took = index.wait_until_indexed(as_f64(backlog)).await;
             let used = watched.used_since(&before)?;
-            let micros = |name| used.cpu_of(name).as_secs_f64() * 1e6 / as_f64(backlog);
             *pace = as_f64(backlog) / took.as_secs_f64();
             println!(
-                "  {name:<14} {pace:>8.0} events/s   {:.1} us CPU/event of the indexer, {:.1} of PostgreSQL",
-                micros("index"),
-                micros("PostgreSQL"),
+                "  {name:<14} {pace:>8.0} events/s   {}",
+                used.for_each(backlog),
             );
             index.stop()?;
         }

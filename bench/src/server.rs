@@ -171,6 +171,14 @@ impl Server {
         self.counter("watchbell_events_indexed_total").await
     }
 
+    /// Waits until this process has indexed its first events, and says how many they are.
+    pub(crate) async fn wait_until_some_are_indexed(&self) -> f64 {
+        eventually(DEADLINE, "something is indexed", async || {
+            self.indexed().await.ok().filter(|indexed| *indexed > 0.0)
+        })
+        .await
+    }
+
     /// Waits until this process has indexed `events` in all, and says how long that took.
     pub(crate) async fn wait_until_indexed(&self, events: f64) -> Duration {
         let started = Instant::now();

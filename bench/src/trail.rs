@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use testkit::own;
+use testkit::{Engines, Own, own};
 
 use crate::{
     Arguments, Verdict,
@@ -17,6 +17,7 @@ use crate::{
     facets, load, process,
     rounds::Rounds,
     server::{Customer, Server, Settings},
+    usage::Watched,
 };
 
 /// How far back the events lie.
@@ -42,14 +43,24 @@ pub(crate) async fn measure(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let index = settings.serve("index")?;
     let small = settings.customer("small", &api)?;
     let large = settings.customer("large", &api)?;
-    fill(arguments, (&api, &index), (&small, SMALL), &large).await?;
+    let mut watched = watched(&engines, &api)?;
+    watched.add("index", index.pid());
+    let part = (&small, SMALL);
+    fill(arguments, (&api, &index), part, &large, &watched).await?;
     let mut bare = Bare::connect(&settings.postgres).await?;
     bare.vacuum().await?;
     let mut verdict = Verdict::default();
     list(arguments.lists, &small, &large, &mut verdict).await?;
     facets::count(arguments.lists, &large, &mut verdict).await?;
-    export(arguments, &mut bare, &api, &large, &mut verdict).await?;
+    export(arguments, &mut bare, (&api, &watched), &large, &mut verdict).await?;
     Ok(verdict)
+}
+
+/// The engines, and the process that answers.
+pub(crate) fn watched(engines: &Own<Engines>, api: &Server) -> anyhow::Result<Watched> {
+    let mut watched = Watched::new(engines)?;
+    watched.add("api", api.pid());
+    Ok(watched)
 }
 
 /// Loads both, the large one with `arguments.events` events and the small one with a part of as many.
@@ -59,24 +70,27 @@ pub(crate) async fn fill(
     (api, index): (&Server, &Server),
     (small, part): (&Customer, usize),
     large: &Customer,
+    watched: &Watched,
 ) -> anyhow::Result<()> {
     let history = Arc::new(History::of(SPAN));
     println!("{} events through the front door", arguments.events);
     let lanes = arguments.lanes;
     load::send(small, &history, arguments.events / part, lanes).await?;
-    let began = Instant::now();
+    let (before, began) = (watched.usage()?, Instant::now());
     let took = load::send(large, &history, arguments.events, lanes).await?;
     for customer in [small, large] {
         customer.ingest(events::rare()).await?;
     }
     index.wait_until_indexed(api.ingested().await?).await;
     let events = arguments.events as f64;
+    let used = watched.used_since(&before)?;
     println!(
-        "accepted in {:.0} s ({:.0} events/s) while being indexed; all indexed after {:.0} s ({:.0} events/s)\n",
+        "accepted in {:.0} s ({:.0} events/s) while being indexed; all indexed after {:.0} s ({:.0} events/s)\n  {}\n",
         took.as_secs_f64(),
         events / took.as_secs_f64(),
         began.elapsed().as_secs_f64(),
         events / began.elapsed().as_secs_f64(),
+        used.for_each(arguments.events),
     );
     Ok(())
 }
@@ -154,7 +168,7 @@ pub(crate) fn at(took: &mut [Duration], share: usize) -> f64 {
 async fn export(
     arguments: &Arguments,
     bare: &mut Bare,
-    api: &Server,
+    (api, watched): (&Server, &Watched),
     large: &Customer,
     verdict: &mut Verdict,
 ) -> anyhow::Result<()> {
@@ -167,9 +181,9 @@ async fn export(
         let (bare_bytes, bare_took) = bare.copy_out(&org).await?;
         let before = process::memory_mib(api.pid())?;
         process::forget_peak(api.pid())?;
-        let began = Instant::now();
+        let (usage, began) = (watched.usage()?, Instant::now());
         let (bytes, last) = large.export(&json!({"format": "ndjson"})).await?;
-        let took = began.elapsed();
+        let (took, used) = (began.elapsed(), watched.used_since(&usage)?);
         let peak = process::peak_memory_mib(api.pid())?;
         most = most.max(peak - before);
         let line = last.strip_suffix(b"\n").unwrap_or(&last);
@@ -182,10 +196,11 @@ async fn export(
         let rate = |bytes: u64, took: Duration| bytes as f64 / MIB / took.as_secs_f64();
         rounds.add(rate(bare_bytes, bare_took), rate(bytes, took));
         println!(
-            "  bare COPY TO {:>6.0} MiB/s   export {:>6.0} MiB/s ({:.0} events/s), memory {before:.0} MiB before, {peak:.0} MiB at most",
+            "  bare COPY TO {:>6.0} MiB/s   export {:>6.0} MiB/s ({:.0} events/s), memory {before:.0} MiB before, {peak:.0} MiB at most   {}",
             rate(bare_bytes, bare_took),
             rate(bytes, took),
             arguments.events as f64 / took.as_secs_f64(),
+            used.for_each(arguments.events),
         );
     }
     println!("export to bare COPY TO: {}", rounds.ratio());

@@ -2,12 +2,12 @@
 
 use std::{
     fs,
-    path::Path,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
 use rustix::fs::{major, minor, stat};
+use testkit::{Engines, Own};
 
 use crate::process;
 
@@ -40,11 +40,16 @@ pub(crate) struct Used {
 }
 
 impl Watched {
-    /// `folder` is one of the engines'.
-    pub(crate) fn new(folder: &Path) -> anyhow::Result<Self> {
-        let device = stat(folder)?.st_dev;
+    /// The engines and this process, which makes the load: the others are its children, so it counts for itself alone.
+    pub(crate) fn new(engines: &Own<Engines>) -> anyhow::Result<Self> {
+        let device = stat(engines.nats.log())?.st_dev;
+        let (nats, postgres) = (engines.nats.pid()?, engines.postgres.pid()?);
         Ok(Self {
-            processes: Vec::new(),
+            processes: vec![
+                ("NATS", Process::WithChildren(nats)),
+                ("PostgreSQL", Process::WithChildren(postgres)),
+                ("load", Process::Alone(std::process::id())),
+            ],
             disk: (major(device), minor(device)),
         })
     }
@@ -52,11 +57,6 @@ impl Watched {
     /// A process and its children.
     pub(crate) fn add(&mut self, name: &'static str, pid: u32) {
         self.processes.push((name, Process::WithChildren(pid)));
-    }
-
-    /// A process without its children.
-    pub(crate) fn add_alone(&mut self, name: &'static str, pid: u32) {
-        self.processes.push((name, Process::Alone(pid)));
     }
 
     pub(crate) fn usage(&self) -> anyhow::Result<Usage> {
@@ -91,26 +91,57 @@ impl Used {
     #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     pub(crate) fn syncs_for_each(&self, of: usize) -> f64 {
         self.syncs
-            .map_or(f64::NAN, |syncs| syncs as f64 / of as f64)
+            .map_or(f64::NAN, |syncs| syncs as f64 / of.max(1) as f64)
     }
 
     /// Processor time of those with this name.
-    pub(crate) fn cpu_of(&self, name: &str) -> Duration {
+    fn cpu_of(&self, name: &str) -> Duration {
         let those = self.cpu.iter().filter(|(other, _)| *other == name);
         those.map(|(_, cpu)| *cpu).sum()
     }
 
+    /// Microseconds of processor time of those with this name, for each of these.
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    pub(crate) fn micros_for_each(&self, name: &str, of: usize) -> f64 {
+        self.cpu_of(name).as_secs_f64() * 1e6 / of.max(1) as f64
+    }
+
+    /// How many cores those with this name used.
+    pub(crate) fn cores_of(&self, name: &str) -> f64 {
+        self.cpu_of(name).as_secs_f64() / self.took.as_secs_f64()
+    }
+
     /// Cores in use, in all and by each.
     pub(crate) fn cores(&self) -> String {
-        let cores = |cpu: Duration| cpu.as_secs_f64() / self.took.as_secs_f64();
-        let all = cores(self.cpu.iter().map(|(_, cpu)| *cpu).sum());
-        let mut names: Vec<&str> = self.cpu.iter().map(|(name, _)| *name).collect();
-        names.dedup();
-        let each = names
-            .into_iter()
-            .map(|name| format!("{name} {:.2}", cores(self.cpu_of(name))));
-        format!("{all:.2} cores: {}", each.collect::<Vec<_>>().join(", "))
+        let names = self.names();
+        let all: f64 = names.iter().map(|name| self.cores_of(name)).sum();
+        let each = names.iter().map(|name| (*name, self.cores_of(name)));
+        format!("{all:.2} cores: {}", list(each))
     }
+
+    /// Processor time of each process and syncs of the disk, for each of these.
+    pub(crate) fn for_each(&self, of: usize) -> String {
+        let names = self.names().into_iter();
+        let each = names.map(|name| (name, self.micros_for_each(name, of)));
+        let syncs = match self.syncs {
+            Some(_) => format!("{:.4} syncs each", self.syncs_for_each(of)),
+            None => "syncs are not counted here".to_owned(),
+        };
+        format!("us CPU each: {}; {syncs}", list(each))
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.cpu.iter().map(|(name, _)| *name).collect();
+        names.dedup();
+        names
+    }
+}
+
+fn list(figures: impl Iterator<Item = (&'static str, f64)>) -> String {
+    let figures: Vec<String> = figures
+        .map(|(name, figure)| format!("{name} {figure:.2}"))
+        .collect();
+    figures.join(", ")
 }
 
 /// How often a disk was told to sync so far.

@@ -1,5 +1,5 @@
 //! Files that are generated from the server, so that the documentation cannot contradict the code:
-//! the pages of [`PAGES`] and `docs/errors/`.
+//! the pages of [`PAGES`] and `docs/errors/`; and what is drawn of [`history`].
 //!
 //! The server prints what it knows (`watchbell reference ...`); this module lays it out as files.
 
@@ -11,6 +11,8 @@ use std::{fs, io};
 
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
+
+use crate::history;
 
 /// What mends a stale file; printed with every complaint.
 const MENDED_BY: &str = "cargo xtask generate";
@@ -96,6 +98,7 @@ fn generate(root: &Path, binary: Option<&Path>) -> anyhow::Result<Files> {
         let page = ending_in_newline(&reference(root, binary, topic)?);
         files.insert(path.to_owned(), page);
     }
+    files.extend(history::pages(root)?);
     Ok(files)
 }
 

@@ -8,6 +8,7 @@ mod changelog;
 mod errors_seen;
 mod faults;
 mod generate;
+mod history;
 mod markdown;
 mod quick;
 mod tidy;
@@ -23,7 +24,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Task {
-    /// Write the reference pages and the OpenAPI document from what the server knows.
+    /// Write the reference pages and the OpenAPI document from what the server knows, and the chart of what was measured.
     Generate {
         /// Write nothing; fail if a file is not what it would be.
         #[arg(long)]
