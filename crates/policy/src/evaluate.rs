@@ -2,7 +2,7 @@
 //!
 //! Cedar's authorizer asks a whole set, and tells only the policies that its own verdict rests on: not what is permitted
 //! if something forbids. We have to know that of each policy, so we ask what the authorizer asks for each of them, the
-//! evaluator (docs/adr/0041-policies-are-asked-one-by-one.md). `tests/slices.rs` compares the two.
+//! evaluator (docs/adr/0040-policies-are-asked-one-by-one.md). `tests/slices.rs` compares the two.
 
 use cedar_policy::{Entities, Policy, Request};
 use cedar_policy_core::{
