@@ -16,7 +16,7 @@ use crate::{
     disobeyed_decisions,
     erasures::tombstones as erased_events,
     partitions::{self, Table},
-    transparency::outbox::NewLeaves,
+    transparency::outbox,
     watermark::{Applied, Source, Span},
     writer::{Purpose, Writer},
 };
@@ -139,18 +139,20 @@ async fn save(
     let keys = rows.iter().map(|row| row.id.uuid());
     let seen = partitions::ensure(transaction, Table::AuditEvents, keys, known).await?;
     let (mut written, mut tally) = (Vec::with_capacity(rows.len()), Tally::default());
-    let mut leaves = NewLeaves::default();
-    write::write(transaction, rows, way, |row| {
-        written.push(row);
+    write::write(transaction, rows, way, |(number, row)| {
+        let leaf = transparency.map(|_| row.leaf());
+        written.push((number, row, leaf));
         tally.add(row);
-        if transparency.is_some() {
-            leaves.push(row.org, &row.leaf());
-        }
     })
     .await?;
+    // The log has them in the journal's order, whatever the way that each was written.
+    written.sort_by_key(|(number, ..)| *number);
     if let Some(partitions) = transparency {
-        leaves.put(transaction, partitions).await?;
+        let leaves = written.iter();
+        let leaves = leaves.filter_map(|(_, row, leaf)| Some((row.org, (*leaf)?)));
+        outbox::put(transaction, partitions, leaves).await?;
     }
+    let written: Vec<&EventRow<'_>> = written.iter().map(|(_, row, _)| *row).collect();
     disobeyed_decisions::note(transaction, &written).await?;
     tally.save(transaction).await?;
     Ok(seen)

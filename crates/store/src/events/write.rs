@@ -42,18 +42,21 @@ pub(super) enum Way {
     Checked,
 }
 
-/// Writes the rows that are not there yet, and passes on each that it writes.
+/// A row, and which of those to be written it is.
+pub(super) type Numbered<'r, 'e> = (usize, &'r EventRow<'e>);
+
+/// Writes the rows that are not there yet, and passes on each that it writes: the copied ones first, whatever their numbers.
 pub(super) async fn write<'r, 'e>(
     transaction: &mut Transaction<'_, Postgres>,
     rows: &'r [EventRow<'e>],
     way: Way,
-    mut on_written: impl FnMut(&'r EventRow<'e>),
+    mut on_written: impl FnMut(Numbered<'r, 'e>),
 ) -> Result<(), Error> {
-    let comes_once = |row: &&EventRow<'_>| way == Way::Straight && !row.id.is_derived();
-    let (once, again): (Vec<_>, Vec<_>) = rows.iter().partition(comes_once);
+    let comes_once = |(_, row): &Numbered<'_, '_>| way == Way::Straight && !row.id.is_derived();
+    let (once, again): (Vec<_>, Vec<_>) = rows.iter().enumerate().partition(comes_once);
     // Few are inserted all alike, in one statement.
     let (copied, inserted) = if once.len() < ROWS_TO_COPY {
-        (Vec::new(), rows.iter().collect())
+        (Vec::new(), rows.iter().enumerate().collect())
     } else {
         (once, again)
     };
@@ -61,10 +64,10 @@ pub(super) async fn write<'r, 'e>(
         copy(transaction, Target::Events, &copied, &mut on_written).await?;
     }
     let mut new = insert_new(transaction, &inserted).await?;
-    for row in inserted {
+    for (number, row) in inserted {
         // Taken out as it is met: of two rows of one event the first was written.
         if new.remove(&(row.org.uuid(), row.id.uuid())) {
-            on_written(row);
+            on_written((number, row));
         }
     }
     Ok(())
@@ -73,7 +76,7 @@ pub(super) async fn write<'r, 'e>(
 /// Writes the rows that are not there yet, whatever their ids; returns their keys.
 async fn insert_new(
     transaction: &mut Transaction<'_, Postgres>,
-    rows: &[&EventRow<'_>],
+    rows: &[Numbered<'_, '_>],
 ) -> Result<HashSet<(Uuid, Uuid)>, Error> {
     if rows.is_empty() {
         return Ok(HashSet::new());
@@ -89,17 +92,18 @@ async fn insert_new(
 
 async fn insert(
     transaction: &mut Transaction<'_, Postgres>,
-    rows: &[&EventRow<'_>],
+    rows: &[Numbered<'_, '_>],
 ) -> Result<Vec<(Uuid, Uuid)>, Error> {
-    let uuids =
-        |value: fn(&EventRow<'_>) -> Uuid| rows.iter().map(|row| value(row)).collect::<Vec<_>>();
+    let uuids = |value: fn(&EventRow<'_>) -> Uuid| {
+        rows.iter().map(|(_, row)| value(row)).collect::<Vec<_>>()
+    };
     let texts = |value: for<'a> fn(&'a EventRow<'_>) -> &'a str| {
-        rows.iter().map(|row| value(row)).collect::<Vec<_>>()
+        rows.iter().map(|(_, row)| value(row)).collect::<Vec<_>>()
     };
     let maybe = |value: for<'a> fn(&'a EventRow<'_>) -> Option<&'a str>| {
-        rows.iter().map(|row| value(row)).collect::<Vec<_>>()
+        rows.iter().map(|(_, row)| value(row)).collect::<Vec<_>>()
     };
-    let times = rows.iter().map(|row| to_database(row.received_at));
+    let times = rows.iter().map(|(_, row)| to_database(row.received_at));
     let written = sqlx::query_as(concat!(
         "INSERT INTO audit_events (",
         columns!(),
@@ -123,7 +127,7 @@ async fn insert(
     .bind(maybe(|row| row.decision_id))
     .bind(maybe(|row| row.source))
     .bind(texts(|row| row.json))
-    .bind(rows.iter().map(|row| row.salt.0.as_slice()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|(_, row)| row.salt.0.as_slice()).collect::<Vec<_>>())
     .fetch_all(&mut **transaction)
     .await?;
     Ok(written)
@@ -140,8 +144,8 @@ enum Target {
 async fn copy<'r, 'e>(
     transaction: &mut Transaction<'_, Postgres>,
     target: Target,
-    rows: &[&'r EventRow<'e>],
-    mut on_sent: impl FnMut(&'r EventRow<'e>),
+    rows: &[Numbered<'r, 'e>],
+    mut on_sent: impl FnMut(Numbered<'r, 'e>),
 ) -> Result<(), Error> {
     const COLUMNS: i16 = 14;
     let statement = match target {
@@ -158,9 +162,9 @@ async fn copy<'r, 'e>(
     };
     let mut copy = transaction.copy_in_raw(statement).await?;
     let mut encoded = Rows::new(COLUMNS);
-    for row in rows {
+    for (number, row) in rows {
         encode(row, &mut encoded);
-        on_sent(row);
+        on_sent((*number, row));
         if encoded.piece().len() >= PIECE_BYTES {
             copy.send(encoded.piece()).await?;
             encoded.next_piece();

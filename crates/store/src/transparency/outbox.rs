@@ -34,53 +34,33 @@ pub struct Row {
     pub count: usize,
 }
 
-/// Leaves of rows that a transaction writes, by organization.
-#[derive(Default)]
-pub(crate) struct NewLeaves(BTreeMap<OrgId, Leaves>);
-
-impl NewLeaves {
-    pub(crate) fn push(&mut self, org: OrgId, leaf: &Leaf) {
-        self.0.entry(org).or_default().push(&leaf.encode());
-    }
-
-    /// Puts them into the outbox.
-    pub(crate) async fn put(
-        self,
-        transaction: &mut Transaction<'_, Postgres>,
-        partitions: Partitions,
-    ) -> Result<(), Error> {
-        let Self(by_org) = self;
-        if by_org.is_empty() {
-            return Ok(());
-        }
-        let orgs: Vec<Uuid> = by_org.keys().map(|org| org.uuid()).collect();
-        let numbers = by_org.keys().map(|org| number(partitions.of(*org)));
-        let counts = by_org.values().map(|leaves| to_count(leaves.count()));
-        sqlx::query(
-            "INSERT INTO transparency_outbox (org_id, partition, leaves, count)
-             SELECT * FROM UNNEST($1::uuid[], $2::smallint[], $3::bytea[], $4::int[])",
-        )
-        .bind(orgs)
-        .bind(numbers.collect::<Vec<i16>>())
-        .bind(by_org.values().map(|leaves| &leaves.0).collect::<Vec<_>>())
-        .bind(counts.collect::<Vec<i32>>())
-        .execute(&mut **transaction)
-        .await?;
-        Ok(())
-    }
-}
-
 /// Puts the leaves of rows that a transaction writes into the outbox.
 pub(crate) async fn put(
     transaction: &mut Transaction<'_, Postgres>,
     partitions: Partitions,
     leaves: impl Iterator<Item = (OrgId, Leaf)>,
 ) -> Result<(), Error> {
-    let mut new = NewLeaves::default();
+    let mut by_org: BTreeMap<OrgId, Leaves> = BTreeMap::new();
     for (org, leaf) in leaves {
-        new.push(org, &leaf);
+        by_org.entry(org).or_default().push(&leaf.encode());
     }
-    new.put(transaction, partitions).await
+    if by_org.is_empty() {
+        return Ok(());
+    }
+    let orgs: Vec<Uuid> = by_org.keys().map(|org| org.uuid()).collect();
+    let numbers = by_org.keys().map(|org| number(partitions.of(*org)));
+    let counts = by_org.values().map(|leaves| to_count(leaves.count()));
+    sqlx::query(
+        "INSERT INTO transparency_outbox (org_id, partition, leaves, count)
+         SELECT * FROM UNNEST($1::uuid[], $2::smallint[], $3::bytea[], $4::int[])",
+    )
+    .bind(orgs)
+    .bind(numbers.collect::<Vec<i16>>())
+    .bind(by_org.values().map(|leaves| &leaves.0).collect::<Vec<_>>())
+    .bind(counts.collect::<Vec<i32>>())
+    .execute(&mut **transaction)
+    .await?;
+    Ok(())
 }
 
 impl Store {

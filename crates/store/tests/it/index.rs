@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use domain::{Day, EventId, OrgId, Timestamp};
+use domain::{Day, EventId, OrgId, Timestamp, partition::Partitions};
 use store::{
     events::EventRow,
     partitions::{DayContent, Leftover, Table},
     watermark::{Applied, Source, Span},
 };
 use testkit::{Database, Dice};
-use trail_proof::leaf::Salt;
+use trail_proof::leaf::{Leaf, Salt};
 use uuid::Uuid;
 
 use crate::{NOW, store};
@@ -108,6 +108,28 @@ async fn events_with_random_and_with_given_ids_are_each_there_once_and_counted_o
         (3 * MANY).to_string()
     );
     assert_eq!(differences(&database), "");
+}
+
+#[tokio::test]
+async fn leaves_are_in_the_order_of_the_journal_whatever_the_ways_that_events_are_written() {
+    let (store, _database) = store().await;
+    let partitions = Partitions::new(1).expect("one");
+    let store = store.with_transparency_log(partitions);
+    let mut index = store.event_index().await.expect("an index");
+    let rows: Vec<_> = (0..2 * MANY)
+        .map(|number| match number % 2 {
+            0 => row(named_id(number, NOW)),
+            _ => row(random_id(number, NOW)),
+        })
+        .collect();
+    let applied = index.apply(&source("1"), span(0), &rows).await;
+    assert_eq!(applied.expect("applied"), Applied::Done);
+    let waiting = store.leaves_waiting(org(1), partitions.of(org(1))).await;
+    let leaves = waiting.expect("leaves").leaves;
+    let ids = leaves
+        .iter()
+        .map(|leaf| Uuid::from_bytes(Leaf::decode(leaf).expect("a leaf").id));
+    assert!(ids.eq(rows.iter().map(|row| row.id.uuid())));
 }
 
 #[tokio::test]
@@ -213,19 +235,28 @@ async fn minutes_are_counted_only_while_they_are_kept() {
 async fn what_postgresql_will_never_take_is_recognized_and_the_writer_goes_on() {
     let (store, database) = store().await;
     let mut index = store.event_index().await.expect("an index");
+    // So long that many are copied in several pieces.
+    let body = "b".repeat(1024);
     let good: Vec<_> = (0..MANY)
-        .map(|number| row(random_id(number, NOW)))
+        .map(|number| EventRow {
+            json: &body,
+            ..row(random_id(number, NOW))
+        })
         .collect();
     let poison = EventRow {
         json: "nul \0",
         salt: Salt([0; 16]),
         ..row(random_id(MANY, NOW))
     };
-    for size in [1, MANY as usize] {
+    let many = good.len();
+    for (size, place) in [(1, 1), (many, 0), (many, many / 2), (many, many)] {
         let mut rows = good[..size].to_vec();
-        rows.push(poison.clone());
+        rows.insert(place, poison.clone());
         let error = index.apply(&source("1"), span(0), &rows).await;
-        assert!(error.expect_err("refused").refuses_data(), "{size} rows");
+        assert!(
+            error.expect_err("refused").refuses_data(),
+            "{size} rows, {place}"
+        );
         let error = index.rehearse(&rows).await.expect_err("refused");
         assert!(error.refuses_data(), "{size} rows");
         index.rehearse(&good[..size]).await.expect("would be taken");
