@@ -5,12 +5,17 @@
 //! mistake) is left to that parser ([`super::view`], [`super::metadata`]), which then says what is wrong, if anything is.
 //! So this takes nothing that the parser would refuse, and need not say why it does not take something.
 
-use super::view::{EventView, Raw};
+use super::{
+    METADATA_BYTES_MAX,
+    view::{EventView, Raw},
+};
 
 /// How deep `metadata` may be nested here: half of what [`super::metadata`] allows.
 const DEPTH_MAX: usize = 32;
 /// The longest number: with so many digits and no exponent it is far from being out of range.
 const NUMBER_BYTES_MAX: usize = 64;
+/// More keys than fit into `metadata`, if each has a name, a colon, a value and a comma: `"":1,`.
+const KEYS_MAX: usize = METADATA_BYTES_MAX / 5;
 /// An object of more keys than this has them sorted before they are compared.
 const KEYS_COMPARED_MAX: usize = 16;
 /// What may stand between the parts of JSON.
@@ -69,6 +74,8 @@ impl<'a> Scan<'a> {
     pub(crate) fn event(&mut self) -> Option<(&'a str, EventView<'a>)> {
         self.take(b'{')?;
         let start = self.at - 1;
+        // Of an event before, if it was left to the parser.
+        self.keys.clear();
         let mut view = EventView::default();
         loop {
             let name = self.name()?;
@@ -125,7 +132,7 @@ impl<'a> Scan<'a> {
         let first = self.keys.len();
         loop {
             let name = self.name()?;
-            self.keys.push(name);
+            (self.keys.len() < KEYS_MAX).then(|| self.keys.push(name))?;
             self.value(depth)?;
             if self.is_last(b'}')? {
                 break;

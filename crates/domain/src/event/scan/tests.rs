@@ -155,6 +155,22 @@ fn what_is_out_of_the_ordinary_is_left_to_the_parser() {
     }
 }
 
+#[test]
+fn no_more_names_are_kept_than_metadata_has_room_for() {
+    let body = "{\"event_type\":\"t\",\"metadata\":{".to_owned() + &"\"a\":1,".repeat(100_000);
+    let mut scan = Scan::new(&body);
+    assert!(scan.event().is_none());
+    assert_eq!(scan.keys.len(), KEYS_MAX);
+    // And none of an event that was left to the parser.
+    let body = "{\"metadata\":{\"a\":{\"b\":1e3";
+    let mut scan = Scan::new(body);
+    for _ in 0..1_000 {
+        assert!(scan.event().is_none());
+        scan.go_on_behind(body, 0);
+    }
+    assert_eq!(scan.keys.len(), 2);
+}
+
 /// Puts a piece of JSON, or of something like it, in the place of some bytes.
 fn edit() -> impl Strategy<Value = (prop::sample::Index, usize, &'static str)> {
     let pieces = [
