@@ -157,6 +157,10 @@ async fn answer_each(
 ) -> Result<Vec<DecisionAnswer>, Unanswered> {
     let started = Instant::now();
     let org = asker.org;
+    // First: no approval is spent on what cannot be recorded, nor room for one promised.
+    if let Some(fault) = asks.iter().find_map(|ask| ask.named.fault()) {
+        return Err(Unanswered::Unrecordable(fault));
+    }
     let guarded = plane.guards.of(org).await?;
     let is_shadow = |ask: &Ask| ask.mode == Mode::Shadow;
     if !guarded.settings.shadow_mode_allowed && asks.iter().any(is_shadow) {
@@ -209,9 +213,6 @@ async fn answer_each(
     }
     let mut frames = Frames::expecting(bytes);
     for ((ask, answer), tail) in asks.iter().zip(&answers).zip(tails) {
-        if let Some(fault) = ask.named.fault() {
-            return Err(Unanswered::Unrecordable(fault));
-        }
         let event = Recorded::new(ask, answer, answer.took);
         system_events::write_unread(&mut frames, tail, &arrival, &event, record_bytes(ask));
     }

@@ -144,3 +144,17 @@ async fn the_thousand_and_first_that_waits_is_denied_until_one_is_resolved() {
     let verdict = |index: usize| &both["evaluations"][index]["context"]["verdict"];
     assert_eq!([verdict(0), verdict(1)], ["escalate", "deny"], "{both}");
 }
+
+#[tokio::test]
+async fn what_cannot_be_recorded_takes_no_place_from_what_waits_for_a_person() {
+    let running = Running::start(Deployment::new());
+    let customer = &running.customer;
+    customer.put_in_force(PAYMENTS).await;
+    let mut unrecordable = refund();
+    unrecordable["agent_id"] = json!("x".repeat(129));
+    for _ in 0..PER_KEY {
+        let refused = customer.post("/v1/runtime/decisions", &unrecordable).await;
+        problem(refused, 422).await;
+    }
+    customer.escalate(&refund()).await;
+}
