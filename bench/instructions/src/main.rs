@@ -39,11 +39,11 @@ fn main() -> anyhow::Result<ExitCode> {
         counted(&mut work);
         return Ok(ExitCode::SUCCESS);
     }
-    if !callgrind::is_there() {
+    let Some(valgrind) = callgrind::place() else {
         println!("valgrind is not installed; on Debian: apt-get install valgrind");
         return Ok(ExitCode::from(NOT_HERE));
-    }
-    let now = count_all()?;
+    };
+    let now = count_all(&valgrind)?;
     if arguments.accept {
         now.write(&arguments.record)?;
         println!("{} has these counts now", arguments.record.display());
@@ -61,9 +61,9 @@ fn counted(work: &mut dyn FnMut()) {
     work();
 }
 
-fn count_all() -> anyhow::Result<Counts> {
+fn count_all(valgrind: &Path) -> anyhow::Result<Counts> {
     let count = |workload: &Workload| {
-        let instructions = callgrind::count(*workload)?;
+        let instructions = callgrind::count(valgrind, *workload)?;
         Ok((workload.name(), instructions / workload.times()))
     };
     Workload::ALL.iter().map(count).collect()

@@ -10,7 +10,10 @@ use domain::{
 use journal::{frames::Frames, system_events};
 use policy::{CedarRequest, Decided, ENGINE, PolicySet, Question, Verdict, recorded::result};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{
+    Map, Value,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{NOW, Work, org};
 
@@ -18,6 +21,8 @@ pub(super) const QUESTIONS: u64 = 50;
 const POLICIES: u64 = 100;
 /// Policies that no scope keeps away from a question.
 const GENERAL: u64 = 5;
+/// What a record has beside its question, about.
+const RECORD_BYTES: usize = 1024;
 
 #[derive(Deserialize)]
 struct Body {
@@ -46,7 +51,7 @@ struct Metadata<'a> {
     policy_version: u32,
     policy_digest: &'a str,
     engine: &'static str,
-    question: &'a Question,
+    question: &'a RawValue,
     request_digest: String,
 }
 
@@ -65,6 +70,8 @@ fn decide(policies: &PolicySet, text: &str) -> Vec<Vec<u8>> {
     let (agent, action, resource) = (body.agent_id, body.action, body.resource);
     let question = Question::of_agent(&agent, &action, resource.as_deref(), body.context);
     let request = CedarRequest::by_somebody(&question).expect("Cedar can express it");
+    // Written once, and pasted into the record.
+    let question_json = to_raw_value(&question).expect("a question always encodes");
     let decided = policies.decide_at(NOW, &request, None, false);
     assert_eq!(decided.verdict, Verdict::Allow, "{text}");
     let Decided {
@@ -84,7 +91,7 @@ fn decide(policies: &PolicySet, text: &str) -> Vec<Vec<u8>> {
             policy_version: 2,
             policy_digest: policies.digest(),
             engine: &ENGINE,
-            question: &question,
+            question: &question_json,
             request_digest: question.digest(None),
         },
     };
@@ -95,7 +102,8 @@ fn decide(policies: &PolicySet, text: &str) -> Vec<Vec<u8>> {
         retention: Duration::from_hours(24),
     };
     let (mut frames, tail) = (Frames::default(), Tail::Random([7; RANDOM_BYTES]));
-    system_events::write(&mut frames, tail, &arrival, &recorded).expect("it can be recorded");
+    let bytes = question_json.get().len() + RECORD_BYTES;
+    system_events::write_unread(&mut frames, tail, &arrival, &recorded, bytes);
     frames.into_messages()
 }
 
