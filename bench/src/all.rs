@@ -86,6 +86,14 @@ pub(crate) fn measure(arguments: &Arguments) -> anyhow::Result<bool> {
             "only what is released goes on record, and this is built as `{}`",
             machine.built_as
         );
+        ensure!(
+            arguments.binary.is_none(),
+            "what goes on record is of the commit that is checked out: leave out --binary"
+        );
+        ensure!(
+            !history::is_edited()?,
+            "what goes on record is of a commit: commit what is edited first"
+        );
     }
     let folder = TestFolder::create()?;
     let mut outcomes = Vec::new();

@@ -91,10 +91,18 @@ pub(crate) fn append(
 
 /// The commit that is checked out, which is what was built if nobody edited in between.
 fn commit() -> anyhow::Result<String> {
-    let asking = Command::new("git")
-        .args(["rev-parse", "--short=8", "HEAD"])
-        .output();
-    let told = asking.context("ask git for the commit")?;
-    ensure!(told.status.success(), "git says no commit");
+    git(&["rev-parse", "--short=8", "HEAD"])
+}
+
+/// Whether files differ from the commit that is checked out.
+pub(crate) fn is_edited() -> anyhow::Result<bool> {
+    let differing = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Ok(!differing.is_empty())
+}
+
+fn git(question: &[&str]) -> anyhow::Result<String> {
+    let asking = Command::new("git").args(question).output();
+    let told = asking.context("ask git")?;
+    ensure!(told.status.success(), "git does not say: {question:?}");
     Ok(String::from_utf8(told.stdout)?.trim().to_owned())
 }
