@@ -12,7 +12,7 @@
 //! does hold them up, until that version reads it.
 //!
 //! Memory is bounded for each log, however far behind it is: 12 MiB that wait to be read, a batch of
-//! 8 MiB, and its rows twice more (as fields and as COPY sends them). While PostgreSQL is away nothing
+//! 8 MiB, and its rows as fields; COPY sends them in small pieces. While PostgreSQL is away nothing
 //! is read.
 
 use std::{ops::Range, pin::pin, time::Duration};

@@ -21,12 +21,15 @@ pub struct Telemetry {
 /// Starts logs and traces. Lines go to standard error: standard output belongs to the commands.
 pub fn start(settings: &config::Log) -> anyhow::Result<Telemetry> {
     let filter = EnvFilter::try_new(&settings.filter).context("read log.filter")?;
+    let traces = config::otel_is_configured().then(exporter).transpose()?;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match settings.format {
         LogFormat::Json => lines
             .json()
             .flatten_event(true)
             .with_current_span(false)
+            // Where no spans are made, a line's request takes their place.
+            .with_span_list(traces.is_some())
             .map_event_format(WithRequest)
             .boxed(),
         LogFormat::Text => lines
@@ -34,7 +37,6 @@ pub fn start(settings: &config::Log) -> anyhow::Result<Telemetry> {
             .map_event_format(|format| WithRequest(format.with_ansi(has_colors())))
             .boxed(),
     };
-    let traces = config::otel_is_configured().then(exporter).transpose()?;
     let spans = traces
         .as_ref()
         .map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer("watchbell")));
