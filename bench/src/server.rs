@@ -104,10 +104,13 @@ impl Settings {
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Watchbell> {
         // Counted as ever, and never used up.
         const ENOUGH: &str = "100000/1ms";
+        // A quick machine sends more than the gigabyte that an organization has in a minute.
+        const ENOUGH_BYTES: &str = "1000000000000";
         let variables = [
             ("WATCHBELL__HTTP__LISTEN", "127.0.0.1:0"),
             ("WATCHBELL__POSTGRES__URL", &self.postgres),
             ("WATCHBELL__JOURNAL__URL", &self.nats),
+            ("WATCHBELL__EVENTS__BYTES_PER_MINUTE_MAX", ENOUGH_BYTES),
             ("WATCHBELL__LIMITS__DECISIONS", ENOUGH),
             ("WATCHBELL__LIMITS__INGEST", ENOUGH),
             ("WATCHBELL__LIMITS__LIST", ENOUGH),
