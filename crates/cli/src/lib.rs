@@ -14,13 +14,14 @@
 //! | `policy/` | policies, without a server and on one |
 //! | `witness/` | somebody else's memory of a transparency log |
 //! | `output`, `answer`, `table`, `page`, `color`, `progress`, `exit`, `failed` | what people and programs read |
-//! | `input`, `moment`, `machine`, `stop` | what a command is given |
+//! | `input`, `moment`, `machine`, `stop`, `connections` | what a command is given |
 //! | `reference` | the page that documents it all |
 
 mod answer;
 mod api;
 mod approvals;
 mod color;
+mod connections;
 mod decide;
 mod decisions;
 mod deliveries;

@@ -12,42 +12,22 @@ use axum::{
     routing::{get, post},
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::{JoinSet, spawn_blocking},
-    time::{sleep, timeout},
-};
+use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking, time::timeout};
 use transparency_log::{
     AddCheckpoint,
     witness::{Answer, SIZE_CONTENT_TYPE},
 };
 
 use super::cosign::{Reply, Witness};
-use crate::{machine::CLOCK, output::note};
+use crate::{connections, machine::CLOCK, output::note};
 
 /// 63 hashes have 3 kB, a signature of Ed25519 a tenth of one, and those that withstand quantum computers, which are passed over,
 /// 3 kB each.
 const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Further clients wait to be accepted. Each has one request at a time.
-const CONNECTIONS_MAX: usize = 256;
 /// Requests that use the disk at the same time, for different logs; others wait.
 const DISK_USERS_MAX: usize = 16;
-/// From one request to the end of the next one's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a head may be, and how much of a body is read at a time.
-const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// How long the rest of a request may take, other requests for the log and the disk included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a client may stay, so that none stays by not reading.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Accepting fails when file handles run out; some will be given back.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
 struct Served {
     witness: Witness,
@@ -64,33 +44,7 @@ pub(super) async fn serve(listener: TcpListener, witness: Witness) {
         .route("/add-checkpoint", post(add_checkpoint))
         .route("/{origin_hash}/checkpoint", get(last_checkpoint))
         .with_state(served);
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(converse(stream, app.clone()));
-                }
-                Err(error) => {
-                    note(format_args!("watchbell: a connection could not be accepted: {error}"));
-                    sleep(ACCEPT_PAUSE).await;
-                }
-            },
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
-/// One connection. How it ends is the client's business.
-async fn converse(stream: TcpStream, app: Router) {
-    // Without it small answers wait for an acknowledgment. A socket that refuses is only slower.
-    let _ = stream.set_nodelay(true);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
-    let _ = timeout(CONNECTION_TIMEOUT, connection).await;
+    connections::serve(listener, app).await;
 }
 
 async fn add_checkpoint(State(served): State<Arc<Served>>, body: Body) -> Response {
