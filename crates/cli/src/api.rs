@@ -30,7 +30,7 @@ use crate::{
     server::{is_here, shown},
 };
 
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// For an answer that comes at once. The server gives up after 30 s itself.
 const ANSWER_MAX: Duration = Duration::from_secs(40);
 /// Between two pieces of an answer that goes on: a quiet live tail says that it is alive every 15 s.

@@ -10,6 +10,7 @@
 //! | `events/`, `rules/`, `deliveries/`, `endpoints/`, `decide`, `decisions/`, `approvals/`, `export` | a folder or file for each noun of the API |
 //! | `keys/`, `secrets/`, `members/` | who has access, which is for people only |
 //! | `listen/`, `receiver`, `trigger`, `verify`, `secret` | webhooks, seen from the receiver |
+//! | `mcp/` | a guard in front of an MCP server |
 //! | `trail/` | the trail as an auditor has it: checked without a server |
 //! | `policy/` | policies, without a server and on one |
 //! | `witness/` | somebody else's memory of a transparency log |
@@ -35,6 +36,7 @@ mod keys;
 mod listen;
 mod login;
 mod machine;
+mod mcp;
 mod members;
 mod moment;
 mod output;
@@ -116,6 +118,9 @@ pub enum Command {
     Verify(verify::Verify),
     /// Sign a body the way deliveries are signed, without a server.
     Sign(verify::Sign),
+    /// Guard an MCP server: decide about each call of its tools, and record it.
+    #[command(subcommand)]
+    Mcp(mcp::Mcp),
     /// Cosign the checkpoints of transparency logs, on a machine that their operator does not control.
     Witness(witness::Run),
     /// Print a shell completion script.
@@ -148,6 +153,7 @@ impl Command {
             Self::Trigger(command) => Box::pin(command.run()).await,
             Self::Verify(command) => command.run(),
             Self::Sign(command) => command.run(),
+            Self::Mcp(command) => Box::pin(command.run()).await,
             Self::Witness(command) => Box::pin(command.run()).await,
             Self::Completions { shell } => completions(shell, root()),
         };

@@ -97,6 +97,14 @@ impl Problem {
         )
     }
 
+    /// On one line.
+    pub(crate) fn in_short(&self) -> String {
+        match &self.body {
+            Some(body) => plain(&body.detail),
+            None => format!("the server answered {}", self.status.as_u16()),
+        }
+    }
+
     pub(crate) fn is(&self, code: ErrorCode) -> bool {
         self.body
             .as_ref()

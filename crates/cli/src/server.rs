@@ -17,7 +17,7 @@ use crate::{
 
 /// Where `watchbell dev` serves.
 pub(crate) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
-const KEY_VARIABLE: &str = "WATCHBELL_API_KEY";
+pub(crate) const KEY_VARIABLE: &str = "WATCHBELL_API_KEY";
 
 /// Where the server is.
 #[derive(Debug, Args)]

@@ -3,7 +3,8 @@
 //! Time and chance come in as arguments, so every rule here can be tested with a table of cases.
 //! Folders are the nouns of the product: an [`event`] arrives in a [`batch`], a [`rule`] matches
 //! it, a [`delivery`] carries both to the customer; a [`query`] asks for them, and a [`view`] keeps it; an
-//! [`account`] owns all of it and has its [`limit`]s and its [`guard`], which asks people for an [`approval`].
+//! [`account`] owns all of it and has its [`limit`]s and its [`guard`], which asks people for an [`approval`]. [`mcp`] is how
+//! agents call tools.
 
 pub mod account;
 pub mod approval;
@@ -19,6 +20,7 @@ pub mod guard;
 pub mod id;
 pub mod idempotency;
 pub mod limit;
+pub mod mcp;
 mod nearest;
 pub mod partition;
 pub mod policy_state;

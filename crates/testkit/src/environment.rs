@@ -45,6 +45,11 @@ pub(crate) fn s3_server_folder() -> anyhow::Result<PathBuf> {
     Ok(cache()?.join("watchbell/s3-server"))
 }
 
+/// Where the MCP servers and clients that tests use are installed.
+pub(crate) fn mcp_servers_folder() -> anyhow::Result<PathBuf> {
+    Ok(cache()?.join("watchbell/mcp-servers"))
+}
+
 fn cache() -> anyhow::Result<PathBuf> {
     let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
     let cache = env::var_os("XDG_CACHE_HOME")

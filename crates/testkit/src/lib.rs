@@ -14,6 +14,7 @@
 //! | `certificates` | an authority of the test's own |
 //! | `names` | a name server that answers as told |
 //! | `mail` | a mail server that keeps what it is sent |
+//! | `mcp` | real MCP servers and clients |
 //! | `s3` | an S3-compatible server that keeps files |
 //! | `clock` | a wall clock of one process's own, which jumps |
 //! | `disk` | a disk that loses power, fills up and slows down |
@@ -38,6 +39,7 @@ pub mod eventually;
 pub mod folder;
 pub mod machine;
 pub mod mail;
+pub mod mcp;
 pub mod names;
 pub mod namespace;
 pub mod own;
@@ -57,10 +59,11 @@ pub use database::Database;
 pub use dice::Dice;
 #[cfg(target_os = "linux")]
 pub use disk::Disk;
-pub use engines::{Engines, Nats, Signal};
+pub use engines::{Engines, Nats, Signal, Tethered};
 pub use eventually::{eventually, eventually_blocking};
 pub use machine::{Machine, Network};
 pub use mail::{Mail, MailSink};
+pub use mcp::{Era, McpClient, McpServer};
 pub use names::NameServer;
 pub use namespace::namespace;
 pub use own::Own;

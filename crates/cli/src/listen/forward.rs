@@ -17,7 +17,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How much of the answer's body is passed back; the server keeps less.
 const BODY_MAX: usize = 64 * 1024;
 /// What belongs to a connection and not to a message (RFC 9110, 7.6.1), and what the client writes itself.
-const NOT_PASSED_ON: [header::HeaderName; 9] = [
+pub(crate) const NOT_PASSED_ON: [header::HeaderName; 9] = [
     header::HOST,
     header::CONTENT_LENGTH,
     header::CONNECTION,

@@ -41,6 +41,7 @@ const GROUPS: [(&str, &[&str]); 3] = [
             "verify",
             "sign",
             "hook",
+            "mcp",
             "completions",
         ],
     ),

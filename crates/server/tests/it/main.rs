@@ -86,6 +86,8 @@ mod log_keys;
 mod logs;
 mod mails;
 mod mass;
+mod mcp;
+mod mcp_serve;
 mod members;
 mod missing_fields;
 mod monitoring;
