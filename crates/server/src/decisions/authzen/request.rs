@@ -12,6 +12,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::coaz;
 use crate::{
     decisions::request::{Ask, Named, Run},
     edge::{Problem, strict_json::StrictJson},
@@ -25,12 +26,12 @@ const ACTION: &str = "action";
 /// One question. Other fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct EvaluationRequest {
-    subject: Entity,
-    action: Action,
-    resource: Entity,
+    pub(super) subject: Entity,
+    pub(super) action: Action,
+    pub(super) resource: Entity,
     /// Data for policies to look at. It is recorded.
     #[schema(value_type = Option<Object>)]
-    context: Option<Map<String, Value>>,
+    pub(super) context: Option<Map<String, Value>>,
     /// Not part of the standard. The id of a decision that was escalated and approved. Everything else must be exactly
     /// as it was then; an approval is valid for one decision.
     #[schema(value_type = Option<String>, example = "dec_01jcq3k5m8e9ratvw2x4y6z8ab")]
@@ -43,9 +44,9 @@ pub struct Entity {
     /// A Cedar identifier; `agent` is `Agent` in policies.
     #[serde(rename = "type")]
     #[schema(example = "agent")]
-    kind: String,
+    pub(super) kind: String,
     #[schema(example = "billing-agent")]
-    id: String,
+    pub(super) id: String,
     /// Its attributes in policies: `principal.role`, `resource.status`.
     #[schema(value_type = Option<Object>)]
     properties: Option<Map<String, Value>>,
@@ -55,7 +56,7 @@ pub struct Entity {
 pub struct Action {
     /// `Action::"<name>"` in policies.
     #[schema(example = "payments.refund")]
-    name: String,
+    pub(super) name: String,
     /// `context.action` in policies.
     #[schema(value_type = Option<Object>)]
     properties: Option<Map<String, Value>>,
@@ -89,14 +90,16 @@ impl EvaluationRequest {
     /// Agents go by their id in the trail, everybody else by type and id.
     fn named(&self) -> Named {
         let Entity { kind, id, .. } = &self.subject;
-        let agent_id = match kind.as_str() {
-            "agent" | "Agent" => sanitize::text(id, NAME_CHARS_MAX),
-            _ => sanitize::text(&format!("{kind}:{id}"), NAME_CHARS_MAX),
+        let agent_id = match (kind.as_str(), coaz::agent(self)) {
+            ("agent" | "Agent", _) => sanitize::text(id, NAME_CHARS_MAX),
+            (_, Some(agent)) => sanitize::text(agent, NAME_CHARS_MAX),
+            (_, None) => sanitize::text(&format!("{kind}:{id}"), NAME_CHARS_MAX),
         };
         let Entity { kind, id, .. } = &self.resource;
+        let action = coaz::action(self);
         Named {
             agent_id: agent_id.unwrap_or_default(),
-            action: sanitize::action(AREA, &self.action.name),
+            action: action.unwrap_or_else(|| sanitize::action(AREA, &self.action.name)),
             resource: sanitize::text(&format!("{kind}:{id}"), RESOURCE_CHARS_MAX),
             run: Run::default(),
         }
