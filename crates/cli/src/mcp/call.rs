@@ -141,6 +141,8 @@ impl Ending {
     pub(super) const DENIED: Self = Self::new("denied", None);
     /// It needs a person's approval, and has none.
     pub(super) const NOT_APPROVED: Self = Self::new("denied", Some("not_approved"));
+    /// The tool is not what it was when it was pinned.
+    pub(super) const TOOL_CHANGED: Self = Self::new("denied", Some("tool_changed"));
     /// Nobody could decide.
     pub(super) const UNDECIDED: Self = Self::new("denied", Some("undecided"));
     /// The client gave it up.
@@ -160,6 +162,25 @@ impl Ending {
             Outcome::InputRequired(_) => Self::new("input_required", None),
         }
     }
+}
+
+/// What is asked about a tool that a server lists: would it be denied whatever it is called with? There are no arguments.
+pub(super) fn listing_question(
+    (agent_id, server): (&str, &str),
+    session: &Session,
+    tool: &str,
+) -> Option<Value> {
+    let call = ToolCall::without_arguments(tool)?;
+    let mut context = context(server, session, &call);
+    context.remove("tool_input");
+    context.insert("listing".to_owned(), true.into());
+    Some(json!({
+        "agent_id": agent_id,
+        "action": call.action(server)?,
+        "resource": call.resource(),
+        "context": context,
+        "session_id": session.id,
+    }))
 }
 
 /// What policies see beside agent, action, resource and arguments. What a hook says of a tool has the same name here.

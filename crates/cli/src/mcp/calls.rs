@@ -1,6 +1,7 @@
 //! The calls of a guard from their begin to their end, however its messages travel.
 
 use std::{
+    collections::HashMap,
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
@@ -8,9 +9,9 @@ use std::{
 
 use bytes::Bytes;
 use domain::mcp::{
-    Answered, RequestId, ToolCall,
+    Answered, FromServer, RequestId, ToolCall, Unreadable,
     answer::{self, INVALID_REQUEST},
-    with_arguments,
+    with_arguments, without_tools,
 };
 use serde_json::Value;
 use tokio::{
@@ -24,10 +25,15 @@ use super::{
     in_flight::{Calling, InFlight, Refusal},
 };
 
+/// How many lists of tools may be awaited at the same time.
+const LISTS_MAX: usize = 256;
+
 /// Calls, each known by a key: whatever tells its answer from others.
 pub(super) struct Calls<K> {
     guard: Guard,
     in_flight: Mutex<InFlight<K>>,
+    /// Lists of tools that were asked for, and whether from the first one on.
+    lists: Mutex<HashMap<K, bool>>,
     /// Wakes whoever waits until nothing is in flight.
     ended: Notify,
 }
@@ -54,6 +60,7 @@ impl<K: Clone + Eq + Hash> Calls<K> {
         Self {
             guard,
             in_flight: Mutex::new(InFlight::new(most)),
+            lists: Mutex::default(),
             ended: Notify::new(),
         }
     }
@@ -90,8 +97,44 @@ impl<K: Clone + Eq + Hash> Calls<K> {
         })
     }
 
+    /// The client asks which tools there are. False if too many such questions are not answered yet.
+    pub(super) fn lists(&self, key: K, is_first: bool) -> bool {
+        let mut lists = self.awaited_lists();
+        let has_room = lists.len() < LISTS_MAX || lists.contains_key(&key);
+        if has_room {
+            lists.insert(key, is_first);
+        }
+        has_room
+    }
+
+    /// A message of the server as the client gets it. `key` says what an answer is known by. None if it does not pass.
+    pub(super) async fn pass_back(
+        &self,
+        session: &Session,
+        message: Bytes,
+        mut key: impl FnMut(&RequestId) -> K,
+    ) -> Result<Option<Bytes>, Unreadable> {
+        let said = FromServer::read(&message)?;
+        let mut hidden = Vec::new();
+        for answered in said.answers {
+            let key = key(&answered.id);
+            let list = self.awaited_lists().remove(&key);
+            if let (Some(is_first), Some(result)) = (list, answered.result()) {
+                hidden = self.guard.listed(session, result, is_first).await;
+            }
+            self.answered(&key, answered);
+        }
+        Ok(if hidden.is_empty() {
+            Some(message)
+        } else if said.is_batch {
+            None
+        } else {
+            without_tools(&message, &hidden).map(Bytes::from)
+        })
+    }
+
     /// The server answered a request, which may be a call.
-    pub(super) fn answered(&self, key: &K, answered: Answered) {
+    fn answered(&self, key: &K, answered: Answered) {
         let calling = self.in_flight().end(key);
         if let Some(calling) = calling {
             let took = calling.since.elapsed();
@@ -103,6 +146,7 @@ impl<K: Clone + Eq + Hash> Calls<K> {
 
     /// The client gives a request up, which may be a call.
     pub(super) fn cancel(&self, key: &K) {
+        self.awaited_lists().remove(key);
         let calling = self.in_flight().end(key);
         if let Some(calling) = calling {
             self.end(&calling, Ending::CANCELED);
@@ -112,6 +156,7 @@ impl<K: Clone + Eq + Hash> Calls<K> {
 
     /// The server will not answer calls any more that are known like this.
     pub(super) fn close(&self, are_over: impl Fn(&K) -> bool) {
+        self.awaited_lists().retain(|key, _| !are_over(key));
         let over = self.in_flight().end_all(are_over);
         for calling in over {
             self.end(&calling, Ending::NO_RESPONSE);
@@ -130,6 +175,10 @@ impl<K: Clone + Eq + Hash> Calls<K> {
         let took = calling.since.elapsed();
         self.guard
             .record(&calling.call, calling.decision, ending, Some(took));
+    }
+
+    fn awaited_lists(&self) -> MutexGuard<'_, HashMap<K, bool>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn in_flight(&self) -> MutexGuard<'_, InFlight<K>> {

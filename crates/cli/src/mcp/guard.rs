@@ -1,23 +1,27 @@
 //! One call: the Watchbell server is asked, a person is waited for, and the trail is told.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use domain::{
     DecisionId,
-    mcp::{Outcome, ToolCall},
+    event::sanitize,
+    mcp::{Outcome, ToolCall, Tools},
 };
+use futures::future::join_all;
 use reqwest::StatusCode;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::{
-    call::{Ending, GuardedCall, Session},
+    call::{self, Ending, GuardedCall, Session},
+    catalog::{Catalog, Change},
     decision::{Decision, Verdict},
     options::Options,
     pending::Pending,
+    pins::{self, Pins},
     recorder::Recorder,
 };
 use crate::{
@@ -31,6 +35,10 @@ use crate::{
 const DECISION_MAX: Duration = Duration::from_secs(10);
 /// How long one question for a resolution waits, in seconds (the API's bound).
 const RESOLUTION_S_MAX: u64 = 30;
+/// How many decisions are asked for at the same time for a list of tools.
+const LISTING_ASKED_MAX: usize = 8;
+/// The longest name of a tool in an event: a call of one with a longer name is refused.
+const TOOL_CHARS_MAX: usize = 128;
 /// Beyond that, for the way there and back.
 const RESOLUTION_SLACK: Duration = Duration::from_secs(5);
 
@@ -41,7 +49,9 @@ pub(super) struct Guard {
     server: String,
     wait: Duration,
     fails_open: bool,
+    hides_denied: bool,
     pending: Mutex<Pending>,
+    catalog: Mutex<Catalog>,
     recorder: Recorder,
 }
 
@@ -67,13 +77,18 @@ enum Undecided {
 
 impl Guard {
     pub(super) fn new(options: &Options, recorder: Recorder) -> anyhow::Result<Self> {
+        let pins = options.pin.as_deref();
+        let pins = pins.map(|file| Pins::open(file, &options.server));
+        let pins = pins.transpose()?;
         Ok(Self {
             api: options.address.api()?,
             agent_id: options.agent.clone(),
             server: options.server.clone(),
             wait: options.wait(),
             fails_open: options.fail_open,
+            hides_denied: options.hide_denied,
             pending: Mutex::default(),
+            catalog: Mutex::new(Catalog::new(pins)),
             recorder,
         })
     }
@@ -85,6 +100,13 @@ impl Guard {
 
     /// Whether the tool may be called.
     pub(super) async fn rule(&self, call: &GuardedCall) -> Ruling {
+        let refusal = self.catalog().refusal(call.tool());
+        if let Some(why) = refusal {
+            self.record(call, None, Ending::TOOL_CHANGED, None);
+            return Ruling::Denied {
+                why: format!("Watchbell denied this call. {why}"),
+            };
+        }
         let undecided = match self.decide(call).await {
             Ok(mut decision) => match (decision.verdict, decision.take_modified()) {
                 (Verdict::Allow, _) => {
@@ -165,6 +187,89 @@ impl Guard {
             .record(call.event(CLOCK.now(), decision, ending, None, took));
     }
 
+    /// The server lists tools: the places of those that the client must not see.
+    pub(super) async fn listed(
+        &self,
+        session: &Session,
+        result: &Value,
+        is_first: bool,
+    ) -> Vec<usize> {
+        let Some(tools) = Tools::of(result) else {
+            return Vec::new();
+        };
+        let looked = self.catalog().look(&tools, is_first);
+        for change in looked.changes {
+            self.recorder.record(self.change_event(session, change));
+        }
+        if let Some((file, tools)) = looked.to_pin {
+            match pins::write(&file, &self.server, tools) {
+                Ok(()) => note(format_args!(
+                    "watchbell: the tools are pinned in {}",
+                    file.display()
+                )),
+                Err(error) => note(format_args!("watchbell: {error:#}")),
+            }
+        }
+        let mut hidden = looked.differing;
+        if self.hides_denied {
+            let names = tools.definitions().enumerate();
+            let names = names.filter(|(place, _)| !hidden.contains(place));
+            let names: Vec<_> = names.map(|(place, (name, _))| (place, name)).collect();
+            hidden.extend(self.denied_regardless(session, &names).await);
+        }
+        hidden
+    }
+
+    /// Those of these tools that policies deny whatever they are called with. If nobody says so, a tool is shown: a call of it is
+    /// decided about in any case.
+    async fn denied_regardless(&self, session: &Session, tools: &[(usize, &str)]) -> Vec<usize> {
+        let mut denied = Vec::new();
+        for some in tools.chunks(LISTING_ASKED_MAX) {
+            let mut asking = Vec::new();
+            for (_, tool) in some {
+                asking.push(self.is_denied_regardless(session, tool));
+            }
+            let answers = some.iter().zip(join_all(asking).await);
+            denied
+                .extend(answers.filter_map(|((place, _), is_denied)| is_denied.then_some(*place)));
+        }
+        denied
+    }
+
+    async fn is_denied_regardless(&self, session: &Session, tool: &str) -> bool {
+        let names = (&*self.agent_id, &*self.server);
+        let Some(question) = call::listing_question(names, session, tool) else {
+            return false;
+        };
+        let asking = self.api.post("/v1/runtime/decisions").json(&question);
+        let Ok(text) = answered(DECISION_MAX, asking.text()).await else {
+            return false;
+        };
+        read(&text).is_ok_and(|decision: Decision| decision.is_no_regardless())
+    }
+
+    fn change_event(&self, session: &Session, change: Change) -> Value {
+        let Change {
+            action,
+            tool,
+            before,
+            after,
+        } = change;
+        let is_another = before.is_some() && after.is_some();
+        let name = sanitize::text(&tool, TOOL_CHARS_MAX).unwrap_or_default();
+        json!({
+            "event_type": "tool_change",
+            "occurred_at": CLOCK.now(),
+            "agent_id": self.agent_id,
+            "action": action,
+            "resource": format!("tool:{name}"),
+            "result": "success",
+            "severity": if is_another { "high" } else { "medium" },
+            "session_id": session.id,
+            "metadata": {"mcp_server": self.server, "tool_name": name, "before": before, "after": after},
+        })
+    }
+
     /// What is decided, once a person has said what they think of it, if one must.
     async fn decide(&self, call: &GuardedCall) -> Result<Decision, Undecided> {
         let until = Instant::now() + self.wait;
@@ -226,7 +331,11 @@ impl Guard {
         }
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
+    fn catalog(&self) -> MutexGuard<'_, Catalog> {
+        self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

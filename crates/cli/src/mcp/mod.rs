@@ -16,6 +16,7 @@
 //! | `call` | a call, in the words of a question and of an event |
 //! | `calls`, `in_flight` | calls from their begin to their end, and those that are not answered yet |
 //! | `pending` | calls that people may still approve |
+//! | `catalog`, `pins` | the tools of the server, as they were seen and pinned |
 //! | `recorder` | sends events to the trail, beside the calls |
 //! | `wrap` | a server that is a program and speaks over its standard input and output |
 //! | `pump`, `lines` | its two directions, and their lines |
@@ -24,12 +25,14 @@
 
 mod call;
 mod calls;
+mod catalog;
 mod decision;
 mod guard;
 mod in_flight;
 mod lines;
 mod options;
 mod pending;
+mod pins;
 mod pump;
 mod recorder;
 mod relay;

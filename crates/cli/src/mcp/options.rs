@@ -1,6 +1,6 @@
 //! What every guard of an MCP server takes.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 
@@ -28,6 +28,13 @@ pub(super) struct Options {
     /// they are denied.
     #[arg(long)]
     pub(super) fail_open: bool,
+    /// Refuse tools that are not as they are in this file. If there is none, it is written when the server lists its tools first.
+    #[arg(long, value_name = "FILE")]
+    pub(super) pin: Option<PathBuf>,
+    /// Take tools out of the server's list that policies deny whatever they are called with. Each list asks for a decision about
+    /// each tool, with `context.listing`.
+    #[arg(long)]
+    pub(super) hide_denied: bool,
     #[command(flatten)]
     pub(super) address: Address,
 }

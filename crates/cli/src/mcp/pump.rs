@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use domain::mcp::{
-    FromClient, FromServer, RequestId,
+    FromClient, RequestId,
     answer::{self, INVALID_REQUEST, UNDECIDED},
 };
 use serde_json::Value;
@@ -107,7 +107,14 @@ impl Pump {
             return Ok(());
         }
         match FromClient::read(&message) {
-            FromClient::Passes | FromClient::Lists { .. } => self.pass(&message).await,
+            FromClient::Passes => self.pass(&message).await,
+            FromClient::Lists { id, is_first } => {
+                if self.calls.lists(id.clone(), is_first) {
+                    return self.pass(&message).await;
+                }
+                let why = "too many lists of tools are not answered yet";
+                self.answer(&answer::error(Some(&id), UNDECIDED, why)).await
+            }
             FromClient::Begins {
                 protocol_version,
                 client_name,
@@ -156,22 +163,25 @@ impl Pump {
     }
 
     async fn server_says(&self, message: Bytes) -> Result<(), Closed> {
-        let said = match FromServer::read(&message) {
-            Ok(said) => said,
-            Err(_) if message.is_empty() => return Ok(()),
+        if message.is_empty() {
+            return Ok(());
+        }
+        let session = self.session().clone();
+        match self
+            .calls
+            .pass_back(&session, message, RequestId::clone)
+            .await
+        {
+            Ok(Some(message)) => self.to_client.send(message).await.map_err(|_| Closed),
+            Ok(None) => Ok(()),
             // The client could take it for something that nobody has looked at.
             Err(error) => {
                 note(format_args!(
                     "watchbell: a line of the MCP server is left out: {error}"
                 ));
-                return Ok(());
+                Ok(())
             }
-        };
-        for answered in said.answers {
-            let id = answered.id.clone();
-            self.calls.answered(&id, answered);
         }
-        self.to_client.send(message).await.map_err(|_| Closed)
     }
 
     async fn answer(&self, message: &Value) -> Result<(), Closed> {

@@ -150,15 +150,21 @@ async fn post(relay: Arc<Relay>, parts: Parts, message: Bytes) -> Response {
     let read = FromClient::read(&message);
     if let Some(why) = disagreement(&parts.headers, &read, &message) {
         let id = match &read {
-            FromClient::Calls { id, .. } | FromClient::Lists { id } => Some(id),
+            FromClient::Calls { id, .. } | FromClient::Lists { id, .. } => Some(id),
             _ => None,
         };
         let answer = answer::error(id, HEADER_MISMATCH, why);
         return said(StatusCode::BAD_REQUEST, &answer);
     }
     match read {
-        FromClient::Passes | FromClient::Lists { .. } | FromClient::Begins { .. } => {
-            pass(&relay, &parts, message, None).await
+        FromClient::Passes | FromClient::Begins { .. } => pass(&relay, &parts, message, None).await,
+        FromClient::Lists { id, is_first } => {
+            let key = (relay.scope(&parts.headers), id);
+            if relay.calls.lists(key.clone(), is_first) {
+                return pass(&relay, &parts, message, Some(key)).await;
+            }
+            let why = "too many lists of tools are not answered yet";
+            said(StatusCode::OK, &answer::error(Some(&key.1), UNDECIDED, why))
         }
         FromClient::Cancels { id } => {
             relay.calls.cancel(&(relay.scope(&parts.headers), id));
@@ -203,10 +209,10 @@ async fn call_tool(
     }
 }
 
-/// Passes a request on, and the answer back; `call` is the call that it is.
-async fn pass(relay: &Arc<Relay>, parts: &Parts, body: Bytes, call: Option<Key>) -> Response {
+/// Passes a request on, and the answer back; `key` is what that is known by, if it is a call or a list of tools.
+async fn pass(relay: &Arc<Relay>, parts: &Parts, body: Bytes, key: Option<Key>) -> Response {
     // Whatever becomes of this request, also that the client does not wait: the call ends with it.
-    let awaited = watch::Awaited::new(relay, call);
+    let awaited = watch::Awaited::new(relay, relay.session(&parts.headers), key);
     let id = awaited.id();
     let answered = match relay.ask(parts, body).await {
         Ok(answered) => answered,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use domain::mcp::{
-    FromServer, MESSAGE_BYTES_MAX, RequestId,
+    MESSAGE_BYTES_MAX, RequestId, Unreadable,
     sse::{Event, Events},
 };
 use futures::stream;
 use reqwest::{Response, header::CONTENT_TYPE};
 
-use super::relay::Relay;
+use super::{call::Session, relay::Relay};
 use crate::output::note;
 
 /// The session of a request, or the request itself, and its id.
@@ -20,51 +20,58 @@ pub(super) type Key = (Arc<str>, RequestId);
 /// A request whose answer is awaited. When nobody waits any more, its call is given up.
 pub(super) struct Awaited {
     relay: Arc<Relay>,
-    call: Option<Key>,
+    session: Session,
+    /// What the answer is known by, until it has come, if the request is a call or a list of tools.
+    key: Option<Key>,
 }
 
 impl Awaited {
-    pub(super) fn new(relay: &Arc<Relay>, call: Option<Key>) -> Self {
+    pub(super) fn new(relay: &Arc<Relay>, session: Session, key: Option<Key>) -> Self {
         Self {
             relay: Arc::clone(relay),
-            call,
+            session,
+            key,
         }
     }
 
     pub(super) fn id(&self) -> Option<RequestId> {
-        self.call.as_ref().map(|(_, id)| id.clone())
+        self.key.as_ref().map(|(_, id)| id.clone())
     }
 
     /// The server will not answer here.
     pub(super) fn unanswered(mut self) {
-        if let Some(call) = self.call.take() {
-            self.relay.calls.close(|key| *key == call);
+        if let Some(own) = self.key.take() {
+            self.relay.calls.close(|key| *key == own);
         }
     }
 
     /// The answer may come elsewhere: on a stream that resumes this one.
     fn resumable(mut self) {
-        self.call = None;
+        self.key = None;
     }
 
-    /// A message of the server, in an answer to this request or of this session.
-    fn look(&mut self, scope: Option<&Arc<str>>, message: &[u8]) -> Result<(), String> {
-        let said = FromServer::read(message).map_err(|error| error.to_string())?;
-        for answered in said.answers {
-            let own = self.call.take_if(|(_, id)| *id == answered.id);
-            let key = own.or_else(|| Some((Arc::clone(scope?), answered.id.clone())));
-            if let Some(key) = key {
-                self.relay.calls.answered(&key, answered);
-            }
-        }
-        Ok(())
+    /// A message of the server, in an answer to this request or of this session; as it passes, if it does.
+    async fn look(
+        &mut self,
+        scope: Option<&Arc<str>>,
+        message: Bytes,
+    ) -> Result<Option<Bytes>, Unreadable> {
+        // Nothing is known by an empty scope.
+        let scope = scope.map_or_else(|| Arc::from(""), Arc::clone);
+        let own = &mut self.key;
+        let key = |id: &RequestId| {
+            let own = own.take_if(|(_, own)| *own == *id);
+            own.unwrap_or_else(|| (Arc::clone(&scope), id.clone()))
+        };
+        let calls = &self.relay.calls;
+        calls.pass_back(&self.session, message, key).await
     }
 }
 
 impl Drop for Awaited {
     fn drop(&mut self) {
-        if let Some(call) = self.call.take() {
-            self.relay.calls.cancel(&call);
+        if let Some(key) = self.key.take() {
+            self.relay.calls.cancel(&key);
         }
     }
 }
@@ -89,14 +96,21 @@ pub(super) async fn body(
             return Err(why);
         }
     };
-    let mut awaited = awaited;
-    // What is no message of MCP, such as why the server does not know the client, passes as what it is.
-    if is_message && awaited.look(scope.as_ref(), &message).is_err() && awaited.call.is_some() {
+    if !is_message {
+        // Why the server does not know the client, for instance.
         awaited.unanswered();
-        return Err("it is no message that has one meaning".to_owned());
+        return Ok(message.into());
     }
+    let mut awaited = awaited;
+    let looked = awaited.look(scope.as_ref(), message.clone()).await;
+    // What answers no call passes as what it is.
+    let is_awaited = awaited.key.is_some();
     awaited.unanswered();
-    Ok(message.into())
+    match looked {
+        Ok(passes) => Ok(passes.unwrap_or_default().into()),
+        Err(_) if !is_awaited => Ok(message.into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 async fn whole(mut answer: Response) -> Result<Bytes, String> {
@@ -154,7 +168,7 @@ impl Streaming {
             };
             let mut passed = Vec::new();
             for event in events {
-                if self.look(&event) {
+                if let Some(event) = self.look(event).await {
                     passed.extend_from_slice(event.bytes());
                 }
             }
@@ -164,16 +178,26 @@ impl Streaming {
         }
     }
 
-    /// Whether an event passes.
-    fn look(&mut self, event: &Event) -> bool {
+    /// An event as it passes, if it does.
+    async fn look(&mut self, event: Event) -> Option<Event> {
         self.is_resumable |= event.has_id();
-        let message = event.data().filter(|message| !message.is_empty());
-        let looked = message.map(|message| self.awaited.look(self.scope.as_ref(), &message));
-        if let Some(Err(why)) = looked {
-            note(format_args!("watchbell: an event is left out: {why}"));
-            return false;
+        let Some(message) = event.data().filter(|message| !message.is_empty()) else {
+            return Some(event);
+        };
+        let message = Bytes::from(message);
+        match self
+            .awaited
+            .look(self.scope.as_ref(), message.clone())
+            .await
+        {
+            Ok(Some(passes)) if passes == message => Some(event),
+            Ok(Some(passes)) => Some(event.with_data(&passes)),
+            Ok(None) => None,
+            Err(error) => {
+                note(format_args!("watchbell: an event is left out: {error}"));
+                None
+            }
         }
-        true
     }
 
     fn end(self) {

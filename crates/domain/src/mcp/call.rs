@@ -44,11 +44,21 @@ pub enum Outcome {
 }
 
 impl ToolCall {
+    /// A call of a tool that there may be.
+    pub fn without_arguments(tool: &str) -> Option<Self> {
+        is_name(tool).then(|| Self {
+            tool: tool.to_owned(),
+            arguments: Map::new(),
+            trace: None,
+            protocol_version: None,
+            client_name: None,
+        })
+    }
+
     pub(super) fn of(params: &Map<String, Value>) -> Result<Self, &'static str> {
         let tool = params.get("name").and_then(Value::as_str);
         let tool = tool.ok_or("`name` must be the name of a tool")?;
-        let is_name = (1..=TOOL_CHARS_MAX).contains(&tool.chars().count()) && !tool.contains('\0');
-        if !is_name {
+        if !is_name(tool) {
             return Err("`name` must have 1 to 128 characters");
         }
         let arguments = match params.get("arguments") {
@@ -86,6 +96,10 @@ impl ToolCall {
     pub fn resource(&self) -> String {
         format!("tool:{}", self.tool)
     }
+}
+
+fn is_name(tool: &str) -> bool {
+    (1..=TOOL_CHARS_MAX).contains(&tool.chars().count()) && !tool.contains('\0')
 }
 
 impl Trace {

@@ -21,8 +21,8 @@ pub enum FromClient {
     Passes,
     /// A tool is to be called: it passes if that is allowed.
     Calls { id: RequestId, call: ToolCall },
-    /// It passes, and the answer will say which tools there are.
-    Lists { id: RequestId },
+    /// It passes, and the answer will say which tools there are: from the first one on, or more of them.
+    Lists { id: RequestId, is_first: bool },
     /// It passes, and a request is given up.
     Cancels { id: RequestId },
     /// It passes, and says who the client is.
@@ -85,7 +85,10 @@ impl FromClient {
                     why,
                 },
             },
-            TOOLS_LIST => Self::Lists { id },
+            TOOLS_LIST => Self::Lists {
+                is_first: !params.contains_key("cursor"),
+                id,
+            },
             INITIALIZE => {
                 let text = |value: Option<&Value>| {
                     let text = value.and_then(Value::as_str)?;

@@ -31,7 +31,7 @@ pub use from_client::{FromClient, method_of};
 pub use from_server::{Answered, FromServer};
 pub use json::{DEPTH_MAX, Unreadable};
 pub use message::RequestId;
-pub use tools::Tools;
+pub use tools::{Tools, without_tools};
 
 /// The longest message. Results carry pictures and files in Base64; a model reads no more of them than this.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -88,6 +88,7 @@ mod mails;
 mod mass;
 mod mcp;
 mod mcp_serve;
+mod mcp_tools;
 mod members;
 mod missing_fields;
 mod monitoring;

@@ -21,13 +21,13 @@ const POLICIES: &str = r#"
 "#;
 
 /// A guard that runs.
-struct Guard {
+pub(crate) struct Guard {
     _process: Watchbell,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Guard {
-    fn start(customer: &Customer, upstream: &str) -> Self {
+    pub(crate) fn start(customer: &Customer, upstream: &str, more: &[&str]) -> Self {
         let terminal = Terminal::of(customer);
         let arguments = [
             "mcp",
@@ -39,7 +39,8 @@ impl Guard {
             "--listen",
             "127.0.0.1:0",
         ];
-        let mut process = terminal.start(&[&arguments[..], &["--upstream", upstream]].concat());
+        let mut process =
+            terminal.start(&[&arguments[..], &["--upstream", upstream], more].concat());
         let line = process.wait_for_line(DEADLINE, |line| line.contains("listening on"));
         let url = line.rsplit(' ').next().expect("a URL").to_owned();
         Self {
@@ -73,7 +74,7 @@ async fn both_eras_pass_unchanged_and_each_call_is_decided_and_recorded() {
     let customer = &running.customer;
     customer.put_in_force(POLICIES).await;
     let server = McpServer::adding(&[]).expect("a server");
-    let guard = Guard::start(customer, server.url());
+    let guard = Guard::start(customer, server.url(), &[]);
     for era in Era::ALL {
         let [bare, guarded] = [server.url(), &guard.url].map(|url| {
             let mut client = McpClient::of_url(era, url).expect("a client");
@@ -115,7 +116,7 @@ async fn a_session_of_the_reference_server_is_one_of_the_trail() {
     let running = Running::start(Deployment::new());
     let customer = &running.customer;
     let server = McpServer::everything().expect("a server");
-    let guard = Guard::start(customer, server.url());
+    let guard = Guard::start(customer, server.url(), &[]);
     let mut client = McpClient::of_url(Era::Sessions, &guard.url).expect("a client");
     assert!(client.tools().as_array().expect("tools").len() > 5);
     assert_eq!(
@@ -140,7 +141,7 @@ async fn a_session_of_the_reference_server_is_one_of_the_trail() {
 async fn a_request_passes_only_if_its_headers_say_the_same_and_it_is_from_here() {
     let running = Running::start(Deployment::new());
     let server = McpServer::adding(&[]).expect("a server");
-    let guard = Guard::start(&running.customer, server.url());
+    let guard = Guard::start(&running.customer, server.url(), &[]);
     let add = call("add", &json!({"a": 1, "b": 2}));
     let unknown = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/execute", "params": {}});
     let cases = [
@@ -180,7 +181,7 @@ async fn a_client_that_goes_away_while_a_person_is_asked_gives_its_call_up() {
     let customer = &running.customer;
     customer.put_in_force(POLICIES).await;
     let server = McpServer::adding(&[]).expect("a server");
-    let guard = Guard::start(customer, server.url());
+    let guard = Guard::start(customer, server.url(), &[]);
     let fail = call("fail", &json!({}));
     tokio::select! {
         answer = guard.post(&fail, &[]) => panic!("nobody approved it: {answer:?}"),
@@ -205,7 +206,7 @@ async fn a_server_that_is_away_is_an_error_and_on_record() {
         let server = McpServer::adding(&[]).expect("a server");
         server.url().to_owned()
     };
-    let guard = Guard::start(customer, &url);
+    let guard = Guard::start(customer, &url, &[]);
     let answer = guard
         .post(&call("add", &json!({"a": 1, "b": 2})), &[])
         .await;
