@@ -9,6 +9,7 @@ mod decide;
 mod export;
 mod filter;
 mod ingest;
+mod mcp;
 mod note;
 mod pattern;
 mod query;
@@ -28,7 +29,7 @@ pub struct Target {
 }
 
 /// All of them, in the order of their names.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     Target {
         name: "bundle",
         check: bundle::check,
@@ -52,6 +53,10 @@ pub const TARGETS: [Target; 14] = [
     Target {
         name: "ingest",
         check: ingest::check,
+    },
+    Target {
+        name: "mcp",
+        check: mcp::check,
     },
     Target {
         name: "note",

@@ -52,6 +52,11 @@ fn the_door_for_events_holds_for_any_input() {
 }
 
 #[test]
+fn an_mcp_guard_holds_for_any_input() {
+    hold("mcp");
+}
+
+#[test]
 fn notes_hold_for_any_input() {
     hold("note");
 }
