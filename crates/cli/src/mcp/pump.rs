@@ -106,6 +106,13 @@ impl Pump {
         if message.is_empty() {
             return Ok(());
         }
+        // To a server whose lines may also end like this, what follows is a message of its own.
+        if message.contains(&b'\r') {
+            let why = "a message is one line, without a carriage return in it";
+            return self
+                .answer(&answer::error(None, INVALID_REQUEST, why))
+                .await;
+        }
         match FromClient::read(&message) {
             FromClient::Passes => self.pass(&message).await,
             FromClient::Lists { id, is_first } => {

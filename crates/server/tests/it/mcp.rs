@@ -348,6 +348,9 @@ async fn what_the_guard_does_not_know_or_could_misread_never_reaches_the_server(
         r#"{"jsonrpc":"2.0","id":4,"method":"ping","method":"tools/call","params":{"name":"rm"}}"#,
         r#"[{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"rm"}}]"#,
         r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"rm"}}"#,
+        // To who takes a carriage return for the end of a line, the second line is a call.
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":\r\
+         {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"rm\"}}\r}",
         "rm",
     ];
     let deep = format!(
@@ -370,7 +373,11 @@ async fn what_the_guard_does_not_know_or_could_misread_never_reaches_the_server(
         .iter()
         .map(|answer| answer.get(0).unwrap_or(answer)["error"]["code"].clone())
         .collect();
-    assert_eq!(codes, [-32001, -32700, -32600, -32700, -32700], "{notes}");
+    assert_eq!(
+        codes,
+        [-32001, -32700, -32600, -32600, -32700, -32700],
+        "{notes}"
+    );
     assert!(notes.contains("it is a request without an id"), "{notes}");
 }
 
