@@ -22,6 +22,10 @@ const NOT_COUNTED: &str = "--toggle-collect=*assert_accepted*";
 const SUM: &str = "totals: ";
 
 /// Where valgrind is, if this machine has it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where programs are is no setting of ours"
+)]
 pub(crate) fn place() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     let mut places = env::split_paths(&folders).map(|folder| folder.join(PROGRAM));
