@@ -16,10 +16,11 @@ fn from_client(input: &[u8]) {
     let read = FromClient::read(input);
     // As most readers read it: of two members the last.
     let value: Option<Value> = serde_json::from_slice(input).ok();
+    // In any case, as some servers read it.
     let calls = |message: &Value| {
-        message
-            .get("method")
-            .is_some_and(|method| method == "tools/call")
+        let members = message.as_object().into_iter().flatten();
+        let mut methods = members.filter(|(name, _)| name.eq_ignore_ascii_case("method"));
+        methods.any(|(_, method)| method == "tools/call")
     };
     match read {
         FromClient::Calls { id, call } => {
@@ -66,11 +67,11 @@ fn from_server(input: &[u8]) {
         if let Some(tools) = answered.result().and_then(Tools::of) {
             let count = tools.definitions().count();
             if !said.is_batch {
-                let hidden: Vec<usize> = (0..count).step_by(2).collect();
-                let rest = without_tools(input, &hidden).expect("it lists tools");
+                let is_hidden = |place: usize| place.is_multiple_of(2);
+                let rest = without_tools(input, is_hidden).expect("it lists tools");
                 let rest: Value = serde_json::from_slice(&rest).expect("JSON");
                 let left = rest["result"]["tools"].as_array().expect("tools").len();
-                assert_eq!(left, count - hidden.len());
+                assert_eq!(left, count / 2);
             }
         }
         let _ = answered.outcome();

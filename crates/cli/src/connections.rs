@@ -11,8 +11,9 @@ use hyper_util::{
 use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinSet,
-    time::{sleep, timeout},
+    time::sleep,
 };
+use tokio_io_timeout::TimeoutStream;
 
 use crate::output::note;
 
@@ -22,8 +23,8 @@ const CONNECTIONS_MAX: usize = 256;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a head may be, and how much of a body is read at a time.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// How long a client may stay, so that none stays by not reading.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3600);
+/// How long a client may not read, while there is something to read. How long an answer is silent is the app's business.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Accepting fails when file handles run out; some will be given back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
@@ -50,10 +51,15 @@ pub(crate) async fn serve(listener: TcpListener, app: Router) {
 async fn converse(stream: TcpStream, app: Router) {
     // Without it small answers wait for an acknowledgment. A socket that refuses is only slower.
     let _ = stream.set_nodelay(true);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(UNREAD_TIMEOUT));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
-    let _ = timeout(CONNECTION_TIMEOUT, connection).await;
+        .serve_connection(
+            TokioIo::new(Box::pin(stream)),
+            TowerToHyperService::new(app),
+        );
+    let _ = connection.await;
 }

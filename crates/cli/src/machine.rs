@@ -37,6 +37,16 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// The names of the variables that are meant for us: keys and secrets are among them.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "programs that the client starts are not to inherit them"
+)]
+pub(crate) fn our_variables() -> impl Iterator<Item = String> {
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter(|name| name.starts_with("WATCHBELL_"))
+}
+
 /// A variable, if it is set and not empty.
 #[expect(
     clippy::disallowed_methods,

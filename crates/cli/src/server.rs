@@ -173,12 +173,15 @@ pub(crate) fn is_here(url: &Url) -> bool {
     }
 }
 
-/// A URL as people read it: without a password.
+/// A URL as people read it: without a password, or a key in its query.
 pub(crate) fn shown(url: &Url) -> String {
     let mut shown = url.clone();
     // Refused only by URLs that have no host, and so no user.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
+    if shown.query().is_some() {
+        shown.set_query(Some("..."));
+    }
     shown.into()
 }
 
@@ -200,5 +203,7 @@ mod tests {
         let target = target_url("ann:hush@localhost:3000/hook").expect("a URL");
         assert_eq!(target.password(), Some("hush"));
         assert_eq!(shown(&target), "http://localhost:3000/hook");
+        let target = target_url("https://example.com/mcp?api_key=hush").expect("a URL");
+        assert_eq!(shown(&target), "https://example.com/mcp?...");
     }
 }

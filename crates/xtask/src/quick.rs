@@ -89,6 +89,7 @@ const CHAPTERS: [(&str, &[&str]); 19] = [
             "doors",
             "hook",
             "mcp",
+            "mcp_hostile",
             "mcp_serve",
             "mcp_tools",
             "disobeyed_decisions",

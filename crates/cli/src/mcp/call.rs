@@ -7,7 +7,6 @@ use domain::{
     mcp::{Outcome, ToolCall},
 };
 use policy::{Question, fit};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// How large the arguments may be in a question, as JSON; as large as a hook's.
@@ -26,6 +25,8 @@ pub(super) struct Session {
 pub(super) struct GuardedCall {
     agent_id: String,
     action: String,
+    /// Without an action of its own nobody can decide about it.
+    pub(super) has_action: bool,
     call: ToolCall,
     server: String,
     session_id: String,
@@ -42,26 +43,24 @@ pub(super) struct Ending {
 }
 
 impl GuardedCall {
-    /// None if no action can name the tool.
-    pub(super) fn new(
-        (agent_id, server): (&str, &str),
-        session: &Session,
-        call: ToolCall,
-    ) -> Option<Self> {
-        let action = call.action(server)?;
+    pub(super) fn new((agent_id, server): (&str, &str), session: &Session, call: ToolCall) -> Self {
+        let whole = call.action(server);
+        let has_action = whole.is_some();
+        let action = whole.unwrap_or_else(|| call.action_or_part(server));
         let context = context(server, session, &call);
         let payload = Value::Object(call.arguments.clone());
         let resource = call.resource();
         let question = Question::of_agent(agent_id, &action, Some(&resource), context.clone());
-        Some(Self {
+        Self {
             agent_id: agent_id.to_owned(),
             action,
+            has_action,
             server: server.to_owned(),
             session_id: session.id.clone(),
             context,
             request_digest: question.digest(Some(&payload)),
             call,
-        })
+        }
     }
 
     pub(super) fn tool(&self) -> &str {
@@ -69,7 +68,7 @@ impl GuardedCall {
     }
 
     /// The body of `POST /v1/runtime/decisions`.
-    pub(super) fn question(&self, approval: Option<DecisionId>) -> impl Serialize + use<> {
+    pub(super) fn question(&self, approval: Option<DecisionId>) -> Value {
         let mut question = json!({
             "agent_id": self.agent_id,
             "action": self.action,

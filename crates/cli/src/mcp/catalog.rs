@@ -14,6 +14,8 @@ use super::pins::Pins;
 /// How many tools are known of one server; models choose badly among hundreds. Of more, changes go unnoticed, and pinned servers
 /// have no more.
 const TOOLS_MAX: usize = 4_096;
+/// How many changes of one list are told one by one. A server that changes its tools again and again must not fill the trail.
+const TOLD_MAX: usize = 100;
 
 /// What makes a tool the tool that it is, in short.
 pub(super) type Fingerprint = String;
@@ -24,10 +26,15 @@ pub(super) struct Catalog {
     seen: BTreeMap<String, Fingerprint>,
     /// Of the list that is going on, page by page.
     listing: BTreeMap<String, Fingerprint>,
+    /// Whether that began with the first page.
+    is_from_first: bool,
+    /// How many of its changes were told, and how many are only counted.
+    told: usize,
+    untold: usize,
     /// Whether there was a whole list before, or pins: what is new is new only then.
     is_known: bool,
     pins: Option<Pins>,
-    /// Tools that were listed, and differently than they are pinned.
+    /// Pinned tools that were listed differently.
     differing: BTreeSet<String>,
 }
 
@@ -46,8 +53,17 @@ pub(super) struct Looked {
     pub(super) changes: Vec<Change>,
     /// The places of tools that are not as they are pinned.
     pub(super) differing: Vec<usize>,
+    /// At the end of a list: how many more changes there were.
+    pub(super) untold: usize,
     /// What is to be pinned now.
-    pub(super) to_pin: Option<(PathBuf, BTreeMap<String, Fingerprint>)>,
+    pub(super) to_pin: Option<ToPin>,
+}
+
+/// The first whole list, and the file to write it to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ToPin {
+    pub(super) file: PathBuf,
+    pub(super) tools: BTreeMap<String, Fingerprint>,
 }
 
 impl Catalog {
@@ -65,7 +81,7 @@ impl Catalog {
     pub(super) fn refusal(&self, tool: &str) -> Option<&'static str> {
         let pinned = self.pins.as_ref()?.tools();
         match pinned {
-            None => Some("The tools of this server are pinned, and it has not listed them yet."),
+            None => Some("The tools of this server are to be pinned, and they are not yet."),
             Some(_) if self.differing.contains(tool) => {
                 Some("This tool is not what it was when it was pinned.")
             }
@@ -80,12 +96,18 @@ impl Catalog {
     pub(super) fn look(&mut self, tools: &Tools<'_>, is_first: bool) -> Looked {
         if is_first {
             self.listing.clear();
+            self.is_from_first = true;
+            self.told = 0;
         }
         let mut looked = Looked::default();
+        let mut changes = Vec::new();
         for (place, (name, definition)) in tools.definitions().enumerate() {
             let fingerprint = fit::digest(&definition).digest;
             if self.is_different(name, &fingerprint) {
-                self.differing.insert(name.to_owned());
+                // The others are refused because they are not pinned, however many they are.
+                if self.is_pinned(name) {
+                    self.differing.insert(name.to_owned());
+                }
                 looked.differing.push(place);
             } else if !self.listing.contains_key(name) {
                 self.differing.remove(name);
@@ -95,7 +117,7 @@ impl Catalog {
                 continue;
             }
             if self.is_known && before != Some(&fingerprint) {
-                looked.changes.push(Change {
+                changes.push(Change {
                     action: if before.is_some() {
                         "mcp_tools.change"
                     } else {
@@ -109,12 +131,40 @@ impl Catalog {
             self.seen.insert(name.to_owned(), fingerprint.clone());
             self.listing.insert(name.to_owned(), fingerprint);
         }
-        if !tools.goes_on {
-            looked.changes.extend(self.removed());
+        let is_whole = !tools.goes_on && self.is_from_first;
+        if is_whole {
+            changes.extend(self.removed());
             self.is_known = true;
-            looked.to_pin = self.pin();
+            looked.to_pin = self.to_pin();
+        }
+        let count = changes.len();
+        changes.truncate(TOLD_MAX - self.told);
+        self.told += changes.len();
+        self.untold += count - changes.len();
+        looked.changes = changes;
+        if is_whole {
+            self.is_from_first = false;
+            looked.untold = std::mem::take(&mut self.untold);
         }
         looked
+    }
+
+    /// This is pinned from now on.
+    pub(super) fn pin(&mut self, tools: BTreeMap<String, Fingerprint>) {
+        let differs = |(name, fingerprint): &(&String, &Fingerprint)| {
+            let pinned = tools.get(*name);
+            pinned.is_some_and(|pinned| pinned != *fingerprint)
+        };
+        let differing = self.listing.iter().filter(differs);
+        self.differing = differing.map(|(name, _)| name.clone()).collect();
+        if let Some(pins) = &mut self.pins {
+            pins.know(tools);
+        }
+    }
+
+    fn is_pinned(&self, name: &str) -> bool {
+        let pinned = self.pins.as_ref().and_then(Pins::tools);
+        pinned.is_some_and(|pinned| pinned.contains_key(name))
     }
 
     /// Whether a tool is not the one that is pinned. It is looked at again whenever it is listed.
@@ -139,13 +189,12 @@ impl Catalog {
     }
 
     /// The first whole list is what is pinned.
-    fn pin(&mut self) -> Option<(PathBuf, BTreeMap<String, Fingerprint>)> {
-        let pins = self.pins.as_mut()?;
-        if pins.tools().is_some() {
-            return None;
-        }
-        pins.know(self.listing.clone());
-        Some((pins.file().to_owned(), self.listing.clone()))
+    fn to_pin(&self) -> Option<ToPin> {
+        let pins = self.pins.as_ref()?;
+        pins.tools().is_none().then(|| ToPin {
+            file: pins.file().to_owned(),
+            tools: self.listing.clone(),
+        })
     }
 }
 
@@ -204,12 +253,18 @@ mod tests {
     fn the_first_list_is_pinned_and_what_differs_from_it_is_refused() {
         let mut catalog = Catalog::new(Some(Pins::unknown()));
         assert!(catalog.refusal("a").is_some(), "not listed yet");
-        assert!(look(&mut catalog, &[("a", "A"), ("b", "B")]).is_empty());
+        let first = list(&[("a", "A"), ("b", "B")]);
+        let first = Tools::of(&first).expect("a list");
+        let rest = catalog.look(&first, false);
+        assert_eq!(rest.to_pin, None, "it may be a part of the list only");
+        let to_pin = catalog.look(&first, true).to_pin.expect("pinned");
+        assert!(catalog.refusal("a").is_some(), "not written yet");
+        catalog.pin(to_pin.tools);
         assert_eq!(catalog.refusal("a"), None);
         let changed = list(&[("a", "A!"), ("b", "B"), ("c", "C")]);
         let looked = catalog.look(&Tools::of(&changed).expect("a list"), true);
         assert_eq!(looked.differing, [0, 2]);
-        assert!(looked.to_pin.is_none(), "pinned once");
+        assert_eq!(looked.to_pin, None, "pinned once");
         assert!(catalog.refusal("a").is_some());
         assert_eq!(catalog.refusal("b"), None);
         assert!(catalog.refusal("c").is_some());
@@ -219,5 +274,34 @@ mod tests {
         // Of two with one name, the one that differs counts.
         look(&mut catalog, &[("a", "A!"), ("a", "A")]);
         assert!(catalog.refusal("a").is_some());
+    }
+
+    #[test]
+    fn what_somebody_else_pinned_meanwhile_counts() {
+        let mut catalog = Catalog::new(Some(Pins::unknown()));
+        let listed = list(&[("a", "A!"), ("b", "B")]);
+        let looked = catalog.look(&Tools::of(&listed).expect("a list"), true);
+        let mut pinned = looked.to_pin.expect("pinned").tools;
+        pinned.insert("a".to_owned(), "another".to_owned());
+        catalog.pin(pinned);
+        assert!(catalog.refusal("a").is_some());
+        assert_eq!(catalog.refusal("b"), None);
+    }
+
+    #[test]
+    fn of_a_flood_of_changes_the_first_are_told_and_the_others_counted() {
+        let mut catalog = Catalog::new(None);
+        let names: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+        let tools = |text: &'static str| {
+            let tools: Vec<_> = names.iter().map(|name| (name.as_str(), text)).collect();
+            list(&tools)
+        };
+        let mut look = |list: &Value| {
+            let looked = catalog.look(&Tools::of(list).expect("a list"), true);
+            (looked.changes.len(), looked.untold)
+        };
+        assert_eq!(look(&tools("A")), (0, 0));
+        assert_eq!(look(&tools("B")), (TOLD_MAX, 200));
+        assert_eq!(look(&tools("B")), (0, 0));
     }
 }

@@ -7,21 +7,20 @@ use std::{
 
 use domain::{
     DecisionId,
-    event::sanitize,
-    mcp::{Outcome, ToolCall, Tools},
+    error_code::ErrorCode,
+    mcp::{Outcome, ToolCall},
 };
-use futures::future::join_all;
 use reqwest::StatusCode;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use super::{
-    call::{self, Ending, GuardedCall, Session},
-    catalog::{Catalog, Change},
+    call::{Ending, GuardedCall, Session},
+    catalog::Catalog,
     decision::{Decision, Verdict},
     options::Options,
     pending::Pending,
-    pins::{self, Pins},
+    pins::Pins,
     recorder::Recorder,
 };
 use crate::{
@@ -29,30 +28,29 @@ use crate::{
     machine::CLOCK,
     output::note,
     problem::Problem,
+    table::plain,
 };
 
 /// How long one decision may take. The server needs milliseconds, and a model that waits longer learns more from a no.
-const DECISION_MAX: Duration = Duration::from_secs(10);
+pub(super) const DECISION_MAX: Duration = Duration::from_secs(10);
 /// How long one question for a resolution waits, in seconds (the API's bound).
 const RESOLUTION_S_MAX: u64 = 30;
-/// How many decisions are asked for at the same time for a list of tools.
-const LISTING_ASKED_MAX: usize = 8;
-/// The longest name of a tool in an event: a call of one with a longer name is refused.
-const TOOL_CHARS_MAX: usize = 128;
 /// Beyond that, for the way there and back.
 const RESOLUTION_SLACK: Duration = Duration::from_secs(5);
+/// How large a question may be, as JSON (the API's bound).
+const QUESTION_BYTES_MAX: usize = 64 * 1024;
 
 /// Guards the tools of one MCP server.
 pub(super) struct Guard {
-    api: Api,
-    agent_id: String,
-    server: String,
+    pub(super) api: Api,
+    pub(super) agent_id: String,
+    pub(super) server: String,
     wait: Duration,
     fails_open: bool,
-    hides_denied: bool,
-    pending: Mutex<Pending>,
+    pub(super) hides_denied: bool,
+    pending: Pending,
     catalog: Mutex<Catalog>,
-    recorder: Recorder,
+    pub(super) recorder: Recorder,
 }
 
 /// What becomes of a call.
@@ -68,9 +66,11 @@ pub(super) enum Ruling {
 }
 
 /// Why there is no decision.
-enum Undecided {
+pub(super) enum Undecided {
     /// The Watchbell server does not answer, or says that it cannot.
     Away(String),
+    /// It refuses the question for now: a limit is used up, and an agent that does that must not get past the guard by it.
+    Limited(String),
     /// It refuses the question, whoever asks it and whenever.
     Refused(String),
 }
@@ -87,14 +87,14 @@ impl Guard {
             wait: options.wait(),
             fails_open: options.fail_open,
             hides_denied: options.hide_denied,
-            pending: Mutex::default(),
+            pending: Pending::default(),
             catalog: Mutex::new(Catalog::new(pins)),
             recorder,
         })
     }
 
-    /// A call that begins now. None if no action can name the tool: it is not to be made.
-    pub(super) fn begin(&self, session: &Session, call: ToolCall) -> Option<GuardedCall> {
+    /// A call that begins now.
+    pub(super) fn begin(&self, session: &Session, call: ToolCall) -> GuardedCall {
         GuardedCall::new((&self.agent_id, &self.server), session, call)
     }
 
@@ -146,16 +146,19 @@ impl Guard {
             Undecided::Away(why) if self.fails_open => {
                 note(format_args!(
                     "watchbell: {} passes without a decision: {why}",
-                    call.tool()
+                    plain(call.tool())
                 ));
                 return Ruling::Passes {
                     decision: None,
                     arguments: None,
                 };
             }
-            Undecided::Away(why) | Undecided::Refused(why) => why,
+            Undecided::Away(why) | Undecided::Limited(why) | Undecided::Refused(why) => why,
         };
-        note(format_args!("watchbell: {} is denied: {why}", call.tool()));
+        note(format_args!(
+            "watchbell: {} is denied: {why}",
+            plain(call.tool())
+        ));
         self.record(call, None, Ending::UNDECIDED, None);
         Ruling::Denied {
             why: format!("Watchbell could not decide about this call, so it was not made: {why}"),
@@ -187,119 +190,45 @@ impl Guard {
             .record(call.event(CLOCK.now(), decision, ending, None, took));
     }
 
-    /// The server lists tools: the places of those that the client must not see.
-    pub(super) async fn listed(
-        &self,
-        session: &Session,
-        result: &Value,
-        is_first: bool,
-    ) -> Vec<usize> {
-        let Some(tools) = Tools::of(result) else {
-            return Vec::new();
-        };
-        let looked = self.catalog().look(&tools, is_first);
-        for change in looked.changes {
-            self.recorder.record(self.change_event(session, change));
-        }
-        if let Some((file, tools)) = looked.to_pin {
-            match pins::write(&file, &self.server, tools) {
-                Ok(()) => note(format_args!(
-                    "watchbell: the tools are pinned in {}",
-                    file.display()
-                )),
-                Err(error) => note(format_args!("watchbell: {error:#}")),
-            }
-        }
-        let mut hidden = looked.differing;
-        if self.hides_denied {
-            let names = tools.definitions().enumerate();
-            let names = names.filter(|(place, _)| !hidden.contains(place));
-            let names: Vec<_> = names.map(|(place, (name, _))| (place, name)).collect();
-            hidden.extend(self.denied_regardless(session, &names).await);
-        }
-        hidden
-    }
-
-    /// Those of these tools that policies deny whatever they are called with. If nobody says so, a tool is shown: a call of it is
-    /// decided about in any case.
-    async fn denied_regardless(&self, session: &Session, tools: &[(usize, &str)]) -> Vec<usize> {
-        let mut denied = Vec::new();
-        for some in tools.chunks(LISTING_ASKED_MAX) {
-            let mut asking = Vec::new();
-            for (_, tool) in some {
-                asking.push(self.is_denied_regardless(session, tool));
-            }
-            let answers = some.iter().zip(join_all(asking).await);
-            denied
-                .extend(answers.filter_map(|((place, _), is_denied)| is_denied.then_some(*place)));
-        }
-        denied
-    }
-
-    async fn is_denied_regardless(&self, session: &Session, tool: &str) -> bool {
-        let names = (&*self.agent_id, &*self.server);
-        let Some(question) = call::listing_question(names, session, tool) else {
-            return false;
-        };
-        let asking = self.api.post("/v1/runtime/decisions").json(&question);
-        let Ok(text) = answered(DECISION_MAX, asking.text()).await else {
-            return false;
-        };
-        read(&text).is_ok_and(|decision: Decision| decision.is_no_regardless())
-    }
-
-    fn change_event(&self, session: &Session, change: Change) -> Value {
-        let Change {
-            action,
-            tool,
-            before,
-            after,
-        } = change;
-        let is_another = before.is_some() && after.is_some();
-        let name = sanitize::text(&tool, TOOL_CHARS_MAX).unwrap_or_default();
-        json!({
-            "event_type": "tool_change",
-            "occurred_at": CLOCK.now(),
-            "agent_id": self.agent_id,
-            "action": action,
-            "resource": format!("tool:{name}"),
-            "result": "success",
-            "severity": if is_another { "high" } else { "medium" },
-            "session_id": session.id,
-            "metadata": {"mcp_server": self.server, "tool_name": name, "before": before, "after": after},
-        })
-    }
-
     /// What is decided, once a person has said what they think of it, if one must.
     async fn decide(&self, call: &GuardedCall) -> Result<Decision, Undecided> {
         let until = Instant::now() + self.wait;
-        let known = self.pending().take(&call.request_digest);
-        let pending = match known {
-            Some(id) => id,
-            None => {
-                let decision = self.ask(call, None).await?;
-                if decision.verdict != Verdict::Escalate {
-                    return Ok(decision);
+        let mut earlier = self.pending.take(&call.request_digest);
+        loop {
+            let is_earlier = earlier.is_some();
+            let id = match earlier.take() {
+                Some(id) => id,
+                None => {
+                    let decision = self.ask(call, None).await?;
+                    if decision.verdict != Verdict::Escalate {
+                        return Ok(decision);
+                    }
+                    decision.id
                 }
-                decision.id
-            }
-        };
-        let resolved = self.resolved(pending, until).await?;
-        match resolved.verdict {
-            Verdict::Escalate => {
-                self.pending().remember(&call.request_digest, pending);
-                Ok(resolved)
-            }
-            Verdict::Allow | Verdict::Modify => self.ask(call, Some(pending)).await,
-            // What was denied before this call is no answer to it.
-            Verdict::Deny if known.is_some() => {
-                let again = self.ask(call, None).await?;
-                if again.verdict == Verdict::Escalate {
-                    self.pending().remember(&call.request_digest, again.id);
+            };
+            let waiting = self.pending.wait(&call.request_digest, id);
+            let resolved = self.resolved(id, until).await;
+            let decided = match resolved {
+                Ok(resolved) => match resolved.verdict {
+                    // Whoever stops to wait remembers it.
+                    Verdict::Escalate => return Ok(resolved),
+                    Verdict::Allow | Verdict::Modify => self.ask(call, Some(waiting.id)).await,
+                    Verdict::Deny => Ok(resolved),
+                },
+                undecided => undecided,
+            };
+            match decided {
+                // A person must approve this call. That nobody can say whether one has does not let it pass.
+                Err(Undecided::Away(why) | Undecided::Limited(why)) => {
+                    return Err(Undecided::Refused(why));
                 }
-                Ok(again)
+                // What was denied before this call is no answer to it.
+                Ok(decision) if is_earlier && decision.verdict == Verdict::Deny => waiting.settle(),
+                decided => {
+                    waiting.settle();
+                    return decided;
+                }
             }
-            Verdict::Deny => Ok(resolved),
         }
     }
 
@@ -309,6 +238,11 @@ impl Guard {
         approval: Option<DecisionId>,
     ) -> Result<Decision, Undecided> {
         let question = call.question(approval);
+        // The server would refuse it in the middle, which could look as if it was away.
+        if question.to_string().len() > QUESTION_BYTES_MAX {
+            let why = "the question, with the arguments, has more than 64 KiB";
+            return Err(Undecided::Refused(why.to_owned()));
+        }
         let asking = self.api.post("/v1/runtime/decisions").json(&question);
         let text = answered(DECISION_MAX, asking.text()).await?;
         read(&text).map_err(|error| Undecided::Refused(format!("{error:#}")))
@@ -331,17 +265,13 @@ impl Guard {
         }
     }
 
-    fn catalog(&self) -> MutexGuard<'_, Catalog> {
+    pub(super) fn catalog(&self) -> MutexGuard<'_, Catalog> {
         self.catalog.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An answer within a time.
-async fn answered(
+pub(super) async fn answered(
     within: Duration,
     answer: impl Future<Output = anyhow::Result<String>>,
 ) -> Result<String, Undecided> {
@@ -357,13 +287,14 @@ async fn answered(
         return Err(Undecided::Away(unreachable.in_short()));
     }
     match error.downcast_ref::<Problem>() {
-        Some(problem) if is_away(problem) => Err(Undecided::Away(problem.in_short())),
-        // A limit that is used up is one of these: an agent that uses it up must not get past the guard by that.
+        Some(problem) if is_limited(problem) => Err(Undecided::Limited(problem.in_short())),
+        Some(problem) if problem.is_away() => Err(Undecided::Away(problem.in_short())),
         Some(problem) => Err(Undecided::Refused(problem.in_short())),
         None => Err(Undecided::Refused(format!("{error:#}"))),
     }
 }
 
-fn is_away(problem: &Problem) -> bool {
-    problem.is_away() || problem.status == StatusCode::INTERNAL_SERVER_ERROR
+/// A server that has too much to do is not away, either.
+fn is_limited(problem: &Problem) -> bool {
+    problem.status == StatusCode::TOO_MANY_REQUESTS || problem.is(ErrorCode::Overloaded)
 }

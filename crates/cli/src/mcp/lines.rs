@@ -15,11 +15,11 @@ use tokio::{
 /// How many lines wait between the guard and the client, in either direction. Whoever sends more waits.
 const LINES_MAX: usize = 4;
 
-/// A line without its end.
+/// A line without its end. A carriage return is white space in JSON, and ends a line to some readers: it is a space here.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Whole(Bytes),
-    /// It was skipped.
+    /// It is left out.
     TooLong,
 }
 
@@ -75,7 +75,7 @@ fn next_of(input: &mut impl BufRead, bytes_max: usize) -> Option<Line> {
     }
 }
 
-/// The same of a program that we started.
+/// The same of a program that we started. The end of a line that is too long is not waited for: there may be none.
 pub(super) async fn next_from(input: &mut (impl AsyncBufRead + Unpin)) -> Option<Line> {
     let mut gathered = Gathered::default();
     loop {
@@ -85,7 +85,7 @@ pub(super) async fn next_from(input: &mut (impl AsyncBufRead + Unpin)) -> Option
             return gathered.at_end();
         }
         input.consume(used);
-        if is_whole {
+        if is_whole || gathered.is_too_long {
             return Some(gathered.line());
         }
     }
@@ -120,6 +120,8 @@ impl Gathered {
         if self.bytes.last() == Some(&b'\r') {
             self.bytes.pop();
         }
+        let returns = self.bytes.iter_mut().filter(|byte| **byte == b'\r');
+        returns.for_each(|byte| *byte = b' ');
         Line::Whole(self.bytes.into())
     }
 
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn lines_are_read_whole_or_skipped_however_they_arrive() {
-        let text = b"{}\r\n\n0123456789\n01234567890\nlast";
+        let text = b"{}\r\n\n0123456789\n01234567890\na\r\rb\r\nlast";
         for capacity in 1..40 {
             let mut input = BufReader::with_capacity(capacity, &text[..]);
             let lines: Vec<_> = std::iter::from_fn(|| next_of(&mut input, 10)).collect();
@@ -148,6 +150,7 @@ mod tests {
                 whole(""),
                 whole("0123456789"),
                 Line::TooLong,
+                whole("a  b"),
                 whole("last"),
             ];
             assert_eq!(lines, expected, "{capacity}");

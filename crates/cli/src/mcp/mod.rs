@@ -14,22 +14,26 @@
 //! | `guard` | one call: asked about, waited for, recorded |
 //! | `decision` | what the Watchbell server answers |
 //! | `call` | a call, in the words of a question and of an event |
-//! | `calls`, `in_flight` | calls from their begin to their end, and those that are not answered yet |
+//! | `calls`, `in_flight` | requests from their begin to their end, and those that are not answered yet |
 //! | `pending` | calls that people may still approve |
+//! | `listing` | lists of tools: changes recorded, and hidden what the client must not see |
 //! | `catalog`, `pins` | the tools of the server, as they were seen and pinned |
 //! | `recorder` | sends events to the trail, beside the calls |
 //! | `wrap` | a server that is a program and speaks over its standard input and output |
 //! | `pump`, `lines` | its two directions, and their lines |
 //! | `serve` | a server that is reached over Streamable HTTP |
-//! | `relay`, `watch` | requests of clients, and the server's answers as they pass |
+//! | `relay`, `headers` | requests of clients, and what they say beside the message |
+//! | `watch` | the server's answers as they pass |
 
 mod call;
 mod calls;
 mod catalog;
 mod decision;
 mod guard;
+mod headers;
 mod in_flight;
 mod lines;
+mod listing;
 mod options;
 mod pending;
 mod pins;

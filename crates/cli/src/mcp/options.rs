@@ -28,7 +28,8 @@ pub(super) struct Options {
     /// they are denied.
     #[arg(long)]
     pub(super) fail_open: bool,
-    /// Refuse tools that are not as they are in this file. If there is none, it is written when the server lists its tools first.
+    /// Refuse tools that are not as they are in this file. If there is none, it is written when the server first lists its tools;
+    /// until then calls are denied.
     #[arg(long, value_name = "FILE")]
     pub(super) pin: Option<PathBuf>,
     /// Take tools out of the server's list that policies deny whatever they are called with. Each list asks for a decision about

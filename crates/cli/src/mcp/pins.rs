@@ -2,13 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    fs::OpenOptions,
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use super::catalog::Fingerprint;
 use crate::{exit::invalid, input};
@@ -31,24 +31,12 @@ struct Written {
 impl Pins {
     /// What a file says, or that there is none yet. One of another server is refused.
     pub(super) fn open(file: &Path, server: &str) -> anyhow::Result<Self> {
-        let mut tools = None;
-        if file.exists() {
-            let about = || invalid(format!("{} does not pin tools", file.display()));
-            let written: Written =
-                serde_json::from_value(input::json(file)?).with_context(about)?;
-            ensure!(
-                written.server == server,
-                invalid(format!(
-                    "{} pins the tools of {}, not of {server}",
-                    file.display(),
-                    written.server
-                ))
-            );
-            tools = Some(written.tools);
-        }
+        let is_there = file.try_exists();
+        let about = || invalid(format!("read {}", file.display()));
+        let tools = is_there.with_context(about)?.then(|| read(file, server));
         Ok(Self {
             file: file.to_owned(),
-            tools,
+            tools: tools.transpose()?,
         })
     }
 
@@ -73,19 +61,40 @@ impl Pins {
     }
 }
 
-/// Writes what was listed first. A file that somebody else wrote meanwhile is left alone.
-pub(super) fn write(
+fn read(file: &Path, server: &str) -> anyhow::Result<BTreeMap<String, Fingerprint>> {
+    let about = || invalid(format!("{} does not pin tools", file.display()));
+    let written: Written = serde_json::from_value(input::json(file)?).with_context(about)?;
+    ensure!(
+        written.server == server,
+        invalid(format!(
+            "{} pins the tools of {}, not of {server}",
+            file.display(),
+            written.server
+        ))
+    );
+    Ok(written.tools)
+}
+
+/// Writes what was listed first, whole or not at all; and says what is pinned from now on: what somebody else wrote meanwhile, if
+/// somebody did.
+pub(super) fn keep(
     file: &Path,
     server: &str,
     tools: BTreeMap<String, Fingerprint>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<BTreeMap<String, Fingerprint>> {
     let about = || format!("write {}", file.display());
+    let folder = file.parent().filter(|folder| folder.as_os_str() != "");
+    let mut fresh = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).with_context(about)?;
     let written = Written {
         server: server.to_owned(),
         tools,
     };
     let text = serde_json::to_string_pretty(&written)? + "\n";
-    let created = OpenOptions::new().write(true).create_new(true).open(file);
-    let mut created = created.with_context(about)?;
-    created.write_all(text.as_bytes()).with_context(about)
+    fresh.write_all(text.as_bytes()).with_context(about)?;
+    fresh.as_file().sync_all().with_context(about)?;
+    match fresh.persist_noclobber(file) {
+        Ok(_) => Ok(written.tools),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => read(file, server),
+        Err(error) => Err(error.error).with_context(about),
+    }
 }

@@ -1,7 +1,10 @@
 //! The two directions between a client and a server that speak in lines. Neither waits for the other, or two full pipes would
 //! hold each other up.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use domain::mcp::{
@@ -15,18 +18,22 @@ use tokio::{
     select,
     sync::{Mutex as Turn, mpsc},
     task::JoinSet,
+    time::timeout,
 };
 
 use super::{
     call::Session,
-    calls::{Calls, Deciding, Ruled},
+    calls::{Back, Calls, Deciding, Ruled},
     guard::Guard,
+    in_flight::Kind,
     lines::{self, Line},
 };
 use crate::output::note;
 
 /// How many calls one client may make at the same time.
 const CALLS_MAX: usize = 64;
+/// How long the server may take for its last answers when the client has no more to say; clients give up on a call by then.
+const LAST_MAX: Duration = Duration::from_secs(60);
 
 /// What both directions share.
 pub(super) struct Pump {
@@ -39,6 +46,15 @@ pub(super) struct Pump {
 
 /// Nobody reads any more on the other side.
 struct Closed;
+
+/// Why the server is not listened to any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silenced {
+    /// It or the client has closed its end.
+    Closed,
+    /// It sent a line that has no end.
+    TooLong,
+}
 
 impl Pump {
     pub(super) fn new(
@@ -70,21 +86,33 @@ impl Pump {
             }
         }
         while deciding.join_next().await.is_some() {}
-        self.calls.all_ended().await;
+        let _ = timeout(LAST_MAX, self.calls.all_ended()).await;
+    }
+
+    /// The server is told nothing more, and is to end by that.
+    pub(super) async fn end_input(&self) {
         *self.to_server.lock().await = None;
     }
 
     /// From the server to the client, until one of them closes its end.
-    pub(super) async fn from_server(self: Arc<Self>, mut output: impl AsyncBufRead + Unpin) {
+    pub(super) async fn from_server(
+        self: Arc<Self>,
+        mut output: impl AsyncBufRead + Unpin,
+    ) -> Silenced {
+        // Lists that policies are asked about; other messages do not wait for them.
+        let mut listing = JoinSet::new();
         while let Some(line) = lines::next_from(&mut output).await {
+            while listing.try_join_next().is_some() {}
             let Line::Whole(message) = line else {
                 note("watchbell: the MCP server sent a line of more than 16 MiB, so it is ended");
-                return;
+                return Silenced::TooLong;
             };
-            if self.server_says(message).await.is_err() {
-                return;
+            if self.server_says(message, &mut listing).await.is_err() {
+                return Silenced::Closed;
             }
         }
+        while listing.join_next().await.is_some() {}
+        Silenced::Closed
     }
 
     /// Both have ended. What was passed on and never answered is recorded.
@@ -106,28 +134,19 @@ impl Pump {
         if message.is_empty() {
             return Ok(());
         }
-        // To a server whose lines may also end like this, what follows is a message of its own.
-        if message.contains(&b'\r') {
-            let why = "a message is one line, without a carriage return in it";
-            return self
-                .answer(&answer::error(None, INVALID_REQUEST, why))
-                .await;
-        }
         match FromClient::read(&message) {
-            FromClient::Passes => self.pass(&message).await,
+            FromClient::Passes { requests } => self.ask(&requests, Kind::Other, &message).await,
             FromClient::Lists { id, is_first } => {
-                if self.calls.lists(id.clone(), is_first) {
-                    return self.pass(&message).await;
-                }
-                let why = "too many lists of tools are not answered yet";
-                self.answer(&answer::error(Some(&id), UNDECIDED, why)).await
+                let kind = Kind::ToolsList { is_first };
+                self.ask(&[id], kind, &message).await
             }
             FromClient::Begins {
+                id,
                 protocol_version,
                 client_name,
             } => {
                 self.know(protocol_version, client_name);
-                self.pass(&message).await
+                self.ask(&[id], Kind::Other, &message).await
             }
             FromClient::Cancels { id } => {
                 self.calls.cancel(&id);
@@ -153,6 +172,14 @@ impl Pump {
         }
     }
 
+    /// Requests that call no tool.
+    async fn ask(&self, ids: &[RequestId], kind: Kind, message: &Bytes) -> Result<(), Closed> {
+        match self.calls.ask(ids, RequestId::clone, kind) {
+            Ok(_) => self.pass(message).await,
+            Err(refusal) => self.answer(&refusal).await,
+        }
+    }
+
     /// A call, until it is passed on or answered. That the other side is gone is noticed by whoever reads from it.
     async fn call(self: Arc<Self>, id: RequestId, call: Deciding<RequestId>, message: Bytes) {
         match call.ruled(&id, message).await {
@@ -169,30 +196,46 @@ impl Pump {
         }
     }
 
-    async fn server_says(&self, message: Bytes) -> Result<(), Closed> {
+    async fn server_says(
+        self: &Arc<Self>,
+        message: Bytes,
+        listing: &mut JoinSet<()>,
+    ) -> Result<(), Closed> {
         if message.is_empty() {
             return Ok(());
         }
         let session = self.session().clone();
-        match self
-            .calls
-            .pass_back(&session, message, RequestId::clone)
-            .await
-        {
-            Ok(Some(message)) => self.to_client.send(message).await.map_err(|_| Closed),
-            Ok(None) => Ok(()),
-            // The client could take it for something that nobody has looked at.
-            Err(error) => {
-                note(format_args!(
-                    "watchbell: a line of the MCP server is left out: {error}"
-                ));
+        let back = self.calls.take_back(&session, message, RequestId::clone);
+        match back {
+            Ok(Back::Passes(message)) => self.send(message).await,
+            Ok(Back::Lists(message, listed)) => {
+                let pump = Arc::clone(self);
+                listing.spawn(async move {
+                    let shown = pump.calls.show(&session, message, listed).await;
+                    // That nobody reads any more is noticed by whoever goes on.
+                    let _ = pump.send(shown).await;
+                });
                 Ok(())
+            }
+            // The client could take it for something that nobody has looked at.
+            Err(left_out) => {
+                note(format_args!(
+                    "watchbell: a line of the MCP server is left out: {}",
+                    left_out.why
+                ));
+                match left_out.answer {
+                    Some(answer) => self.send(answer).await,
+                    None => Ok(()),
+                }
             }
         }
     }
 
     async fn answer(&self, message: &Value) -> Result<(), Closed> {
-        let message = message.to_string().into();
+        self.send(message.to_string().into()).await
+    }
+
+    async fn send(&self, message: Bytes) -> Result<(), Closed> {
         self.to_client.send(message).await.map_err(|_| Closed)
     }
 

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::{
     sync::mpsc::{self, Receiver, Sender},
@@ -16,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    api::{Api, Unreachable},
+    api::{Api, Unreachable, read},
     machine::random,
     output::{counted, note},
     problem::Problem,
@@ -94,19 +95,29 @@ async fn send_all(api: Api, mut events: Receiver<Value>, lost: Arc<AtomicU64>) {
         let body = json!({"events": std::mem::take(&mut batch)});
         // A name of its own, so that it is recorded once even if an answer is lost.
         let name = format!("mcp-{run}-{number}");
-        if !send(&api, &body, &name).await {
-            lost.fetch_add(count, Relaxed);
+        let rejected = send(&api, &body, &name).await.unwrap_or(count);
+        if rejected > 0 {
+            lost.fetch_add(rejected, Relaxed);
         }
     }
 }
 
-/// Whether the events are recorded. While the server cannot be reached, it is tried again.
-async fn send(api: &Api, body: &Value, name: &str) -> bool {
+/// What is read of the answer to a batch.
+#[derive(Deserialize)]
+struct Answer {
+    rejected: Vec<IgnoredAny>,
+}
+
+/// How many of the events were rejected; none if all were. While the server cannot be reached, it is tried again.
+async fn send(api: &Api, body: &Value, name: &str) -> Option<u64> {
     let mut has_said = false;
     loop {
         let sending = api.post("/v1/audit/events").json(body).named(name);
         let error = match timeout(SENT_MAX, sending.text()).await {
-            Ok(Ok(_)) => return true,
+            Ok(Ok(text)) => {
+                let answer: Answer = read(&text).ok()?;
+                return Some(answer.rejected.len() as u64);
+            }
             Ok(Err(error)) => Some(error),
             Err(_) => None,
         };
@@ -125,7 +136,7 @@ async fn send(api: &Api, body: &Value, name: &str) -> bool {
             note(format_args!("watchbell: calls are not recorded: {why}"));
         }
         if is_refused {
-            return false;
+            return None;
         }
         sleep(PAUSE).await;
     }

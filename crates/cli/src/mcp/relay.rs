@@ -1,33 +1,38 @@
 //! Requests of clients over Streamable HTTP, passed on to the server, and its answers passed back.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
 };
 
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, Method, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse as _, Response},
 };
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use domain::mcp::{
     FromClient, MESSAGE_BYTES_MAX, RequestId, ToolCall,
     answer::{self, HEADER_MISMATCH, INVALID_REQUEST, UNDECIDED},
-    method_of,
 };
 use http_body_util::{BodyExt as _, Limited};
 use reqwest::Client;
 use serde_json::Value;
+use tokio::time::timeout;
 use url::Url;
 
 use super::{
     call::Session,
     calls::{Calls, Ruled},
     guard::Guard,
-    watch::{self, Key},
+    headers::{PROTOCOL_VERSION, SESSION_ID, disagreement, is_from_here, text, unreadable},
+    in_flight::Kind,
+    watch::{Awaited, Back, Key, Known},
 };
 use crate::{
     api::{CONNECT_MAX, Unreachable},
@@ -38,15 +43,13 @@ use crate::{
 
 /// How many calls all clients together may make at the same time.
 const CALLS_MAX: usize = 1024;
-/// Names a session, up to 2025-11-25.
-const SESSION_ID: &str = "mcp-session-id";
-const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-/// What a request is, beside its body (since 2026-07-28).
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
-const TOOLS_CALL: &str = "tools/call";
-/// Around a name that a header cannot hold as it is (MCP 2026-07-28, value encoding).
-const ENCODED: (&str, &str) = ("=?base64?", "?=");
+/// How long a message may take to arrive.
+const MESSAGE_MAX: Duration = Duration::from_secs(30);
+/// How long a client may take to resume a stream on which an answer is still to come.
+const RESUMED_MAX: Duration = Duration::from_secs(300);
+/// How many such streams are remembered: more than there can be requests without an answer.
+const LEFT_MAX: usize = 4 * 1024;
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Between clients and one server.
 pub(super) struct Relay {
@@ -58,6 +61,8 @@ pub(super) struct Relay {
     /// Only programs of this machine reach us; a page in a browser is none.
     is_here: bool,
     requests: AtomicU64,
+    /// Requests whose streams have ended and may be resumed, and until when; the oldest first.
+    left: Mutex<VecDeque<(Instant, Vec<Known>)>>,
 }
 
 impl Relay {
@@ -83,7 +88,34 @@ impl Relay {
             session_id,
             is_here,
             requests: AtomicU64::new(0),
+            left: Mutex::default(),
         })
+    }
+
+    /// The stream of these requests has ended, and the client may resume it.
+    pub(super) fn leave(&self, known: Vec<Known>) {
+        if !known.is_empty() {
+            self.left().push_back((Instant::now() + RESUMED_MAX, known));
+        }
+    }
+
+    /// Requests whose streams nobody has resumed are over.
+    fn forget_left(&self) {
+        let now = Instant::now();
+        let next = || {
+            let mut left = self.left();
+            let is_full = left.len() > LEFT_MAX;
+            left.pop_front_if(|(until, _)| is_full || *until <= now)
+        };
+        while let Some((_, known)) = next() {
+            for (key, serial) in known {
+                self.calls.close_same(&key, serial);
+            }
+        }
+    }
+
+    fn left(&self) -> MutexGuard<'_, VecDeque<(Instant, Vec<Known>)>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What tells the answers of a request from those of other clients' requests with the same id: its session, or itself.
@@ -109,8 +141,13 @@ impl Relay {
         for name in NOT_PASSED_ON {
             headers.remove(name);
         }
+        headers.remove(header::CONTENT_ENCODING);
+        if parts.method == Method::POST {
+            headers.insert(header::CONTENT_TYPE, JSON);
+        }
         // What is compressed cannot be looked at.
-        headers.remove(header::ACCEPT_ENCODING);
+        let identity = HeaderValue::from_static("identity");
+        headers.insert(header::ACCEPT_ENCODING, identity);
         let request = self
             .http
             .request(parts.method.clone(), self.upstream.clone());
@@ -121,6 +158,7 @@ impl Relay {
 
 /// One request of a client.
 pub(super) async fn relay(State(relay): State<Arc<Relay>>, request: Request) -> Response {
+    relay.forget_left();
     let (parts, body) = request.into_parts();
     if relay.is_here && !is_from_here(&parts.headers) {
         let why = "this guard answers programs of its machine only, not pages in a browser\n";
@@ -130,14 +168,19 @@ pub(super) async fn relay(State(relay): State<Arc<Relay>>, request: Request) -> 
         return StatusCode::NOT_FOUND.into_response();
     }
     match parts.method {
-        Method::POST => match Limited::new(body, MESSAGE_BYTES_MAX).collect().await {
-            Ok(body) => post(relay, parts, body.to_bytes()).await,
-            Err(_) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
-        },
-        Method::GET => pass(&relay, &parts, Bytes::new(), None).await,
+        Method::POST => {
+            let message = Limited::new(body, MESSAGE_BYTES_MAX).collect();
+            match timeout(MESSAGE_MAX, message).await {
+                Ok(Ok(message)) => post(relay, parts, message.to_bytes()).await,
+                Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+                Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+            }
+        }
+        Method::GET => pass(&relay, &parts, Bytes::new(), Vec::new()).await,
         Method::DELETE => {
-            let response = pass(&relay, &parts, Bytes::new(), None).await;
-            if let Some(session) = text(&parts.headers, SESSION_ID) {
+            let response = pass(&relay, &parts, Bytes::new(), Vec::new()).await;
+            let session = text(&parts.headers, SESSION_ID);
+            if let Some(session) = session.filter(|_| response.status().is_success()) {
                 relay.calls.close(|(scope, _)| &**scope == session);
             }
             response
@@ -147,28 +190,36 @@ pub(super) async fn relay(State(relay): State<Arc<Relay>>, request: Request) -> 
 }
 
 async fn post(relay: Arc<Relay>, parts: Parts, message: Bytes) -> Response {
+    if let Some((status, why)) = unreadable(&parts.headers) {
+        note(format_args!("watchbell: a message was refused: {why}"));
+        return said(status, &answer::error(None, INVALID_REQUEST, why));
+    }
     let read = FromClient::read(&message);
     if let Some(why) = disagreement(&parts.headers, &read, &message) {
         let id = match &read {
-            FromClient::Calls { id, .. } | FromClient::Lists { id, .. } => Some(id),
-            _ => None,
+            FromClient::Calls { id, call } => {
+                relay.calls.refuse(&relay.session(&parts.headers), call);
+                Some(id)
+            }
+            FromClient::Lists { id, .. } | FromClient::Begins { id, .. } => Some(id),
+            FromClient::Passes { requests } => requests.first(),
+            FromClient::Cancels { .. } | FromClient::Refused { .. } => None,
         };
         let answer = answer::error(id, HEADER_MISMATCH, why);
         return said(StatusCode::BAD_REQUEST, &answer);
     }
     match read {
-        FromClient::Passes | FromClient::Begins { .. } => pass(&relay, &parts, message, None).await,
+        FromClient::Passes { requests } => {
+            ask(&relay, &parts, message, &requests, Kind::Other).await
+        }
+        FromClient::Begins { id, .. } => ask(&relay, &parts, message, &[id], Kind::Other).await,
         FromClient::Lists { id, is_first } => {
-            let key = (relay.scope(&parts.headers), id);
-            if relay.calls.lists(key.clone(), is_first) {
-                return pass(&relay, &parts, message, Some(key)).await;
-            }
-            let why = "too many lists of tools are not answered yet";
-            said(StatusCode::OK, &answer::error(Some(&key.1), UNDECIDED, why))
+            let kind = Kind::ToolsList { is_first };
+            ask(&relay, &parts, message, &[id], kind).await
         }
         FromClient::Cancels { id } => {
             relay.calls.cancel(&(relay.scope(&parts.headers), id));
-            pass(&relay, &parts, message, None).await
+            pass(&relay, &parts, message, Vec::new()).await
         }
         FromClient::Refused { answer, why } => {
             note(format_args!("watchbell: a message was refused: {why}"));
@@ -186,6 +237,22 @@ async fn post(relay: Arc<Relay>, parts: Parts, message: Bytes) -> Response {
     }
 }
 
+/// Requests that call no tool.
+async fn ask(
+    relay: &Arc<Relay>,
+    parts: &Parts,
+    message: Bytes,
+    ids: &[RequestId],
+    kind: Kind,
+) -> Response {
+    let scope = relay.scope(&parts.headers);
+    let key = |id: &RequestId| (Arc::clone(&scope), id.clone());
+    match relay.calls.ask(ids, key, kind) {
+        Ok(known) => pass(relay, parts, message, known).await,
+        Err(refusal) => said(StatusCode::OK, &refusal),
+    }
+}
+
 async fn call_tool(
     relay: &Arc<Relay>,
     parts: &Parts,
@@ -195,12 +262,13 @@ async fn call_tool(
 ) -> Response {
     let key = (relay.scope(&parts.headers), id.clone());
     let session = relay.session(&parts.headers);
-    let deciding = match relay.calls.begin(key.clone(), &id, &session, call) {
+    let deciding = match relay.calls.begin(key, &id, &session, call) {
         Ok(deciding) => deciding,
         Err(refusal) => return said(StatusCode::OK, &refusal),
     };
+    let known = deciding.key();
     match deciding.ruled(&id, message).await {
-        Ruled::Passes(message) => pass(relay, parts, message, Some(key)).await,
+        Ruled::Passes(message) => pass(relay, parts, message, vec![known]).await,
         Ruled::Answered(answer) => said(StatusCode::OK, &answer),
         Ruled::GivenUp => {
             let answer = answer::error(Some(&id), INVALID_REQUEST, "the request was canceled");
@@ -209,21 +277,20 @@ async fn call_tool(
     }
 }
 
-/// Passes a request on, and the answer back; `key` is what that is known by, if it is a call or a list of tools.
-async fn pass(relay: &Arc<Relay>, parts: &Parts, body: Bytes, key: Option<Key>) -> Response {
-    // Whatever becomes of this request, also that the client does not wait: the call ends with it.
-    let awaited = watch::Awaited::new(relay, relay.session(&parts.headers), key);
-    let id = awaited.id();
+/// Passes a message on, and the answer back; `known` is what the requests in it are known by.
+async fn pass(relay: &Arc<Relay>, parts: &Parts, body: Bytes, known: Vec<Known>) -> Response {
+    let id = known.first().map(|((_, id), _)| id.clone());
+    let scope = text(&parts.headers, SESSION_ID).map(Arc::from);
+    // Whatever becomes of this request, also that the client does not wait: its requests end with it.
+    let awaited = Awaited::new(relay, relay.session(&parts.headers), scope, known);
     let answered = match relay.ask(parts, body).await {
         Ok(answered) => answered,
         Err(unreachable) => {
             awaited.unanswered();
             let why = unreachable.in_short();
             note(format_args!("watchbell: {why}"));
-            return said(
-                StatusCode::BAD_GATEWAY,
-                &answer::error(id.as_ref(), UNDECIDED, &why),
-            );
+            let answer = answer::error(id.as_ref(), UNDECIDED, &why);
+            return said(StatusCode::BAD_GATEWAY, &answer);
         }
     };
     let status = answered.status();
@@ -231,139 +298,40 @@ async fn pass(relay: &Arc<Relay>, parts: &Parts, body: Bytes, key: Option<Key>) 
     for name in NOT_PASSED_ON {
         headers.remove(name);
     }
-    let scope = text(&parts.headers, SESSION_ID).map(Arc::from);
-    let body = match watch::body(awaited, scope, answered).await {
-        Ok(body) => body,
-        Err(why) => {
-            note(format_args!("watchbell: an answer is left out: {why}"));
-            let why = "the MCP server's answer could not be read";
-            return said(
-                StatusCode::BAD_GATEWAY,
-                &answer::error(id.as_ref(), UNDECIDED, why),
-            );
+    headers.remove(header::CONTENT_TYPE);
+    headers.remove(header::CONTENT_ENCODING);
+    headers.remove(header::LOCATION);
+    match awaited.back(answered).await {
+        Back::Empty => (status, headers).into_response(),
+        Back::Message(body) => {
+            headers.insert(header::CONTENT_TYPE, JSON);
+            (status, headers, body).into_response()
         }
-    };
-    (status, headers, body).into_response()
+        Back::Stream(body) => {
+            let stream = HeaderValue::from_static("text/event-stream");
+            headers.insert(header::CONTENT_TYPE, stream);
+            (status, headers, body).into_response()
+        }
+        Back::LeftOut { why, answer } => {
+            note(format_args!("watchbell: an answer is left out: {why}"));
+            let answer = answer.unwrap_or_else(|| {
+                let error = answer::error(id.as_ref(), UNDECIDED, &why);
+                error.to_string().into()
+            });
+            // Why a client is refused, and how it may log in, is in the status and in headers.
+            let status = if status.is_client_error() || status.is_server_error() {
+                status
+            } else {
+                StatusCode::BAD_GATEWAY
+            };
+            headers.insert(header::CONTENT_TYPE, JSON);
+            (status, headers, answer).into_response()
+        }
+    }
 }
 
 /// A message in the server's place.
 fn said(status: StatusCode, message: &Value) -> Response {
-    let kind = [(header::CONTENT_TYPE, "application/json")];
+    let kind = [(header::CONTENT_TYPE, JSON)];
     (status, kind, Body::from(message.to_string())).into_response()
-}
-
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
-/// Whether a request comes from a program of this machine. A page of another site says where it is from, and one whose name
-/// was made to lead here asks for that name.
-fn is_from_here(headers: &HeaderMap) -> bool {
-    let is_local = |url: String| Url::parse(&url).is_ok_and(|url| is_here(&url));
-    let origin = headers.get(header::ORIGIN);
-    let host = headers.get(header::HOST);
-    origin.is_none_or(|origin| origin.to_str().is_ok_and(|text| is_local(text.to_owned())))
-        && host.is_none_or(|host| {
-            host.to_str()
-                .is_ok_and(|text| is_local(format!("http://{text}")))
-        })
-}
-
-/// In what the headers say something else than the message, by which somebody may have let it through.
-fn disagreement(headers: &HeaderMap, read: &FromClient, message: &[u8]) -> Option<&'static str> {
-    if let Some(said) = headers.get(METHOD) {
-        let said = said.to_str().ok();
-        let method = match read {
-            FromClient::Calls { .. } => Some(TOOLS_CALL.to_owned()),
-            _ => method_of(message),
-        };
-        if said != method.as_deref() {
-            return Some("the header Mcp-Method says something else than the message");
-        }
-    }
-    if let (Some(said), FromClient::Calls { call, .. }) = (headers.get(NAME), read)
-        && said.to_str().ok().and_then(decoded).as_deref() != Some(&*call.tool)
-    {
-        return Some("the header Mcp-Name says something else than the message");
-    }
-    None
-}
-
-/// The name that a header holds.
-fn decoded(text: &str) -> Option<String> {
-    let (before, behind) = ENCODED;
-    let inside = text.strip_prefix(before);
-    match inside.and_then(|text| text.strip_suffix(behind)) {
-        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
-        None => Some(text.to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
-        let lines = lines.iter().map(|(name, value)| {
-            let value = value.parse().expect("a value");
-            (header::HeaderName::from_static(name), value)
-        });
-        lines.collect()
-    }
-
-    #[test]
-    fn headers_agree_with_the_message_or_it_does_not_pass() {
-        let call =
-            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "größe"}});
-        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        let agree = |message: &Value, lines: &[(&'static str, &str)]| {
-            let message = message.to_string().into_bytes();
-            let read = FromClient::read(&message);
-            disagreement(&headers(lines), &read, &message).is_none()
-        };
-        let name = (NAME, "=?base64?Z3LDtsOfZQ==?=");
-        for (message, lines, expected) in [
-            (&call, &[][..], true),
-            (&call, &[(METHOD, "tools/call"), name], true),
-            (&call, &[(METHOD, "tools/list"), name], false),
-            (&call, &[(METHOD, "tools/call"), (NAME, "other")], false),
-            (
-                &call,
-                &[(METHOD, "tools/call"), (NAME, "=?base64?!?=")],
-                false,
-            ),
-            (&ping, &[(METHOD, "ping")], true),
-            (&ping, &[(METHOD, "tools/call")], false),
-        ] {
-            assert_eq!(agree(message, lines), expected, "{lines:?}");
-        }
-    }
-
-    #[test]
-    fn a_page_in_a_browser_is_not_from_here() {
-        for (lines, expected) in [
-            (&[("host", "127.0.0.1:8808")][..], true),
-            (
-                &[
-                    ("host", "localhost:8808"),
-                    ("origin", "http://localhost:6274"),
-                ],
-                true,
-            ),
-            (&[("host", "[::1]:8808")], true),
-            (&[("host", "evil.example:8808")], false),
-            (
-                &[
-                    ("host", "127.0.0.1:8808"),
-                    ("origin", "https://evil.example"),
-                ],
-                false,
-            ),
-            (&[("host", "127.0.0.1:8808"), ("origin", "null")], false),
-        ] {
-            assert_eq!(is_from_here(&headers(lines)), expected, "{lines:?}");
-        }
-    }
 }

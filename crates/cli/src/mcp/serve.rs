@@ -56,6 +56,7 @@ impl Serve {
             () = connections::serve(listener, app) => {}
             () = stop.asked() => {}
         }
+        relay.calls.close(|_| true);
         drop(relay);
         recording.finish().await;
         Ok(exit::DONE)

@@ -1,115 +1,158 @@
 //! The answers of a server over HTTP, looked at as they pass: one message, or a stream of events.
 
-use std::sync::Arc;
+use std::{mem::take, sync::Arc};
 
 use axum::body::Body;
 use bytes::Bytes;
 use domain::mcp::{
-    MESSAGE_BYTES_MAX, RequestId, Unreadable,
+    MESSAGE_BYTES_MAX, RequestId,
     sse::{Event, Events},
 };
 use futures::stream;
-use reqwest::{Response, header::CONTENT_TYPE};
+use reqwest::Response;
 
-use super::{call::Session, relay::Relay};
-use crate::output::note;
+use super::{
+    call::Session,
+    calls::{self, LeftOut},
+    headers::{is_plain, kind},
+    in_flight::Serial,
+    relay::Relay,
+};
+use crate::{output::note, table::plain};
+
+/// How much is told of an answer that does not pass.
+const TOLD_CHARS_MAX: usize = 500;
 
 /// The session of a request, or the request itself, and its id.
 pub(super) type Key = (Arc<str>, RequestId);
+/// A request that was passed on.
+pub(super) type Known = (Key, Serial);
 
-/// A request whose answer is awaited. When nobody waits any more, its call is given up.
+/// What the client gets of an answer.
+pub(super) enum Back {
+    Empty,
+    Message(Bytes),
+    Stream(Body),
+    LeftOut { why: String, answer: Option<Bytes> },
+}
+
+/// Requests whose answers are awaited. When nobody waits any more, they are given up.
 pub(super) struct Awaited {
     relay: Arc<Relay>,
     session: Session,
-    /// What the answer is known by, until it has come, if the request is a call or a list of tools.
-    key: Option<Key>,
+    /// The session that they belong to, if they do: answers may come elsewhere in it.
+    scope: Option<Arc<str>>,
+    known: Vec<Known>,
+    /// Whether the stream of their answers can be resumed.
+    is_resumable: bool,
 }
 
 impl Awaited {
-    pub(super) fn new(relay: &Arc<Relay>, session: Session, key: Option<Key>) -> Self {
+    pub(super) fn new(
+        relay: &Arc<Relay>,
+        session: Session,
+        scope: Option<Arc<str>>,
+        known: Vec<Known>,
+    ) -> Self {
         Self {
             relay: Arc::clone(relay),
             session,
-            key,
+            scope,
+            known,
+            is_resumable: false,
         }
-    }
-
-    pub(super) fn id(&self) -> Option<RequestId> {
-        self.key.as_ref().map(|(_, id)| id.clone())
     }
 
     /// The server will not answer here.
     pub(super) fn unanswered(mut self) {
-        if let Some(own) = self.key.take() {
-            self.relay.calls.close(|key| *key == own);
+        for (key, serial) in take(&mut self.known) {
+            self.relay.calls.close_same(&key, serial);
         }
     }
 
-    /// The answer may come elsewhere: on a stream that resumes this one.
-    fn resumable(mut self) {
-        self.key = None;
+    /// The answer as the client gets it.
+    pub(super) async fn back(self, answer: Response) -> Back {
+        let status = answer.status();
+        if status.is_redirection() {
+            let why = format!("it leads elsewhere ({})", status.as_u16());
+            return self.leave_out(&why);
+        }
+        if !is_plain(answer.headers()) {
+            return self.leave_out("it is compressed");
+        }
+        let kind = kind(answer.headers());
+        if kind == "text/event-stream" {
+            return Back::Stream(streamed(self, answer));
+        }
+        let message = match whole(answer).await {
+            Ok(message) => message,
+            Err(why) => return self.leave_out(&why),
+        };
+        if message.is_empty() {
+            self.unanswered();
+            return Back::Empty;
+        }
+        let told = |message: &[u8]| {
+            let text = String::from_utf8_lossy(message);
+            let text: String = text.chars().take(TOLD_CHARS_MAX).collect();
+            format!("it is {} with {}", status.as_u16(), plain(&text))
+        };
+        if kind != "application/json" {
+            return self.leave_out(&told(&message));
+        }
+        let looked = self.look(message.clone()).await;
+        self.unanswered();
+        match looked {
+            Ok(message) => Back::Message(message),
+            Err(LeftOut { why, answer }) => Back::LeftOut {
+                why: if status.is_success() {
+                    why
+                } else {
+                    told(&message)
+                },
+                answer,
+            },
+        }
     }
 
-    /// A message of the server, in an answer to this request or of this session; as it passes, if it does.
-    async fn look(
-        &mut self,
-        scope: Option<&Arc<str>>,
-        message: Bytes,
-    ) -> Result<Option<Bytes>, Unreadable> {
-        // Nothing is known by an empty scope.
-        let scope = scope.map_or_else(|| Arc::from(""), Arc::clone);
-        let own = &mut self.key;
+    fn leave_out(self, why: &str) -> Back {
+        self.unanswered();
+        let why = format!("the MCP server's answer does not pass: {why}");
+        Back::LeftOut { why, answer: None }
+    }
+
+    /// A message of the server, in an answer to these requests or of their session; as it passes.
+    async fn look(&self, message: Bytes) -> Result<Bytes, LeftOut> {
         let key = |id: &RequestId| {
-            let own = own.take_if(|(_, own)| *own == *id);
-            own.unwrap_or_else(|| (Arc::clone(&scope), id.clone()))
+            let own = self.known.iter().map(|(key, _)| key);
+            let own = own.clone().find(|(_, own)| own == id);
+            own.cloned().unwrap_or_else(|| {
+                // Nothing is known by an empty scope.
+                let scope = self.scope.clone().unwrap_or_else(|| Arc::from(""));
+                (scope, id.clone())
+            })
         };
         let calls = &self.relay.calls;
-        calls.pass_back(&self.session, message, key).await
+        match calls.take_back(&self.session, message, key)? {
+            calls::Back::Passes(message) => Ok(message),
+            calls::Back::Lists(message, listed) => {
+                Ok(calls.show(&self.session, message, listed).await)
+            }
+        }
     }
 }
 
 impl Drop for Awaited {
     fn drop(&mut self) {
-        if let Some(key) = self.key.take() {
-            self.relay.calls.cancel(&key);
+        let known = take(&mut self.known);
+        if !(self.is_resumable && self.scope.is_some()) {
+            for (key, serial) in known {
+                self.relay.calls.cancel_same(&key, serial);
+            }
+            return;
         }
-    }
-}
-
-/// The body of an answer as the client gets it. `scope` is the session that it belongs to.
-pub(super) async fn body(
-    awaited: Awaited,
-    scope: Option<Arc<str>>,
-    answer: Response,
-) -> Result<Body, String> {
-    let kind = answer.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("text/event-stream") {
-        return Ok(streamed(awaited, scope, answer));
-    }
-    let is_message = kind.eq_ignore_ascii_case("application/json");
-    let message = match whole(answer).await {
-        Ok(message) => message,
-        Err(why) => {
-            awaited.unanswered();
-            return Err(why);
-        }
-    };
-    if !is_message {
-        // Why the server does not know the client, for instance.
-        awaited.unanswered();
-        return Ok(message.into());
-    }
-    let mut awaited = awaited;
-    let looked = awaited.look(scope.as_ref(), message.clone()).await;
-    // What answers no call passes as what it is.
-    let is_awaited = awaited.key.is_some();
-    awaited.unanswered();
-    match looked {
-        Ok(passes) => Ok(passes.unwrap_or_default().into()),
-        Err(_) if !is_awaited => Ok(message.into()),
-        Err(error) => Err(error.to_string()),
+        // The answers may come on a stream that resumes this one.
+        self.relay.leave(known);
     }
 }
 
@@ -127,19 +170,15 @@ async fn whole(mut answer: Response) -> Result<Bytes, String> {
 /// A stream while it lasts.
 struct Streaming {
     awaited: Awaited,
-    scope: Option<Arc<str>>,
     answer: Response,
     events: Events,
-    is_resumable: bool,
 }
 
-fn streamed(awaited: Awaited, scope: Option<Arc<str>>, answer: Response) -> Body {
+fn streamed(awaited: Awaited, answer: Response) -> Body {
     let streaming = Streaming {
         awaited,
-        scope,
         answer,
         events: Events::default(),
-        is_resumable: false,
     };
     let pieces = stream::unfold(streaming, async |mut streaming| {
         let piece = streaming.next().await;
@@ -168,9 +207,7 @@ impl Streaming {
             };
             let mut passed = Vec::new();
             for event in events {
-                if let Some(event) = self.look(event).await {
-                    passed.extend_from_slice(event.bytes());
-                }
+                passed.extend(self.look(&event).await.unwrap_or_default());
             }
             if !passed.is_empty() {
                 return Some(passed.into());
@@ -179,31 +216,24 @@ impl Streaming {
     }
 
     /// An event as it passes, if it does.
-    async fn look(&mut self, event: Event) -> Option<Event> {
-        self.is_resumable |= event.has_id();
+    async fn look(&mut self, event: &Event) -> Option<Vec<u8>> {
+        self.awaited.is_resumable |= event.has_id();
         let Some(message) = event.data().filter(|message| !message.is_empty()) else {
-            return Some(event);
+            return Some(event.with_data(event.data().as_deref()));
         };
-        let message = Bytes::from(message);
-        match self
-            .awaited
-            .look(self.scope.as_ref(), message.clone())
-            .await
-        {
-            Ok(Some(passes)) if passes == message => Some(event),
-            Ok(Some(passes)) => Some(event.with_data(&passes)),
-            Ok(None) => None,
-            Err(error) => {
-                note(format_args!("watchbell: an event is left out: {error}"));
-                None
+        let passes = match self.awaited.look(message.into()).await {
+            Ok(message) => Some(message),
+            Err(LeftOut { why, answer }) => {
+                note(format_args!("watchbell: an event is left out: {why}"));
+                answer
             }
-        }
+        };
+        passes.map(|message| event.with_data(Some(&message)))
     }
 
+    /// The server has ended it.
     fn end(self) {
-        if self.is_resumable && self.scope.is_some() {
-            self.awaited.resumable();
-        } else {
+        if !self.awaited.is_resumable {
             self.awaited.unanswered();
         }
     }

@@ -1,6 +1,7 @@
 //! `watchbell mcp wrap`: the client starts this command, and this command starts the MCP server.
 
 use std::{
+    os::unix::process::ExitStatusExt as _,
     process::{ExitCode, Stdio},
     sync::Arc,
     time::Duration,
@@ -9,22 +10,30 @@ use std::{
 use anyhow::Context as _;
 use clap::Args;
 use tokio::{
-    io::BufReader,
+    io::{AsyncBufRead, BufReader},
     process::{Child, Command},
     select,
     time::timeout,
 };
 
-use super::{call::Session, guard::Guard, lines, options::Options, pump::Pump, recorder::Recorder};
+use super::{
+    call::Session,
+    guard::Guard,
+    lines,
+    options::Options,
+    pump::{Pump, Silenced},
+    recorder::Recorder,
+};
 use crate::{
     exit::{self, usage},
-    machine::random,
-    server::KEY_VARIABLE,
+    machine::{our_variables, random},
     stop::Stop,
 };
 
 /// How long the server may take to end once its input has; clients wait as long before they end it by force (MCP, shutdown).
 const END_MAX: Duration = Duration::from_secs(2);
+/// What a shell adds to the number of the signal that a program was ended by.
+const SIGNALED: i32 = 128;
 /// How much of the server's output is read at a time.
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -45,28 +54,18 @@ impl Wrap {
         let mut server = self.start()?;
         let input = server.stdin.take().context("its input is piped")?;
         let output = server.stdout.take().context("its output is piped")?;
+        let output = BufReader::with_capacity(BUFFER_BYTES, output);
         let (to_client, written) = lines::to_stdout()?;
         let session = Session {
             id: session_id(),
             ..Session::default()
         };
         let pump = Arc::new(Pump::new(guard, session, to_client, input));
-
-        let from_client = Arc::clone(&pump).from_client(lines::of_stdin()?);
-        let from_server =
-            Arc::clone(&pump).from_server(BufReader::with_capacity(BUFFER_BYTES, output));
-        tokio::pin!(from_server);
-        select! {
-            () = from_client => {
-                let _ = timeout(END_MAX, &mut from_server).await;
-            }
-            () = &mut from_server => {}
-            () = stop.asked() => {}
-        }
+        let silenced = converse(&pump, output, &mut stop).await?;
         pump.close();
-        let code = end(&mut server).await;
         // The last of the pump, the writer and the recorder: each ends when nobody has anything more for it.
         drop(pump);
+        let code = end(&mut server, silenced).await;
         let _ = timeout(END_MAX, written).await;
         recording.finish().await;
         Ok(code)
@@ -80,11 +79,13 @@ impl Wrap {
         let mut command = Command::new(program);
         command
             .args(arguments)
-            // It is whose calls are guarded; it must not speak for the agent.
-            .env_remove(KEY_VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true);
+        // It is whose calls are guarded; it must not speak for the agent, or read its webhooks.
+        for name in our_variables() {
+            command.env_remove(name);
+        }
         let started = command.spawn();
         started.with_context(|| exit::invalid(format!("cannot start {program}")))
     }
@@ -95,16 +96,42 @@ pub(super) fn session_id() -> String {
     format!("mcp-{}", hex::encode(random::<12>()))
 }
 
-/// How the server ended, once it has.
-async fn end(server: &mut Child) -> ExitCode {
-    let ended = match timeout(END_MAX, server.wait()).await {
-        Ok(ended) => ended.ok(),
-        Err(_) => {
-            // It may have ended at this moment.
-            let _ = server.kill().await;
-            return exit::DONE;
-        }
+/// Until the client or the server has no more to say, or somebody asks the guard to end. Then the server is told, and what it says yet
+/// passes.
+async fn converse(
+    pump: &Arc<Pump>,
+    output: impl AsyncBufRead + Unpin,
+    stop: &mut Stop,
+) -> anyhow::Result<Silenced> {
+    let from_client = Arc::clone(pump).from_client(lines::of_stdin()?);
+    let from_server = Arc::clone(pump).from_server(output);
+    tokio::pin!(from_server);
+    select! {
+        () = from_client => {}
+        silenced = &mut from_server => return Ok(silenced),
+        () = stop.asked() => {}
+    }
+    let last = async {
+        pump.end_input().await;
+        from_server.await
     };
-    let code = ended.and_then(|status| status.code()).unwrap_or_default();
-    u8::try_from(code).map_or(exit::FAILED, ExitCode::from)
+    Ok(timeout(END_MAX, last).await.unwrap_or(Silenced::Closed))
+}
+
+/// How the server ended, once it has. One that somebody asked to end, and that must be ended by force, has done nothing wrong.
+async fn end(server: &mut Child, silenced: Silenced) -> ExitCode {
+    let ended = timeout(END_MAX, server.wait()).await;
+    if ended.is_err() {
+        // It may have ended at this moment.
+        let _ = server.kill().await;
+    }
+    let ended = match (silenced, ended) {
+        (Silenced::TooLong, _) | (_, Ok(Err(_))) => return exit::FAILED,
+        (Silenced::Closed, Err(_)) => return exit::DONE,
+        (Silenced::Closed, Ok(Ok(ended))) => ended,
+    };
+    let signal = ended.signal().map(|signal| SIGNALED + signal);
+    let code = ended.code().or(signal);
+    let code = code.and_then(|code| u8::try_from(code).ok());
+    code.map_or(exit::FAILED, ExitCode::from)
 }

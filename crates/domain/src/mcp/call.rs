@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{json, message::Content};
+use super::{
+    json::{self, SameName},
+    message::Content,
+};
 use crate::event::sanitize;
 
 /// The longest name of a tool (the specification's bound since 2025-11-25).
@@ -88,9 +91,13 @@ impl ToolCall {
     /// be one action.
     pub fn action(&self, server: &str) -> Option<String> {
         let chars = "mcp..".len() + server.chars().count() + self.tool.chars().count();
+        (chars <= ACTION_BYTES_MAX).then(|| self.action_or_part(server))
+    }
+
+    /// The same, cut where it must be: for the record of a call that was not made.
+    pub fn action_or_part(&self, server: &str) -> String {
         let names = [server.to_lowercase(), self.tool.to_lowercase()];
-        let names = names.iter().map(String::as_str);
-        (chars <= ACTION_BYTES_MAX).then(|| sanitize::in_area("mcp", names))
+        sanitize::in_area("mcp", names.iter().map(String::as_str))
     }
 
     pub fn resource(&self) -> String {
@@ -123,7 +130,7 @@ impl Trace {
 
 /// A message that calls a tool, with other arguments. None if it is no such message.
 pub fn with_arguments(message: &[u8], arguments: Map<String, Value>) -> Option<Vec<u8>> {
-    let mut message = json::read(message).ok()?;
+    let mut message = json::read(message, SameName::AsSpelled).ok()?;
     let params = message.get_mut("params")?.as_object_mut()?;
     params.insert("arguments".to_owned(), Value::Object(arguments));
     Some(message.to_string().into_bytes())
@@ -204,6 +211,7 @@ mod tests {
     fn no_two_tools_share_an_action_because_it_was_cut() {
         let call = call(&json!({"name": "x".repeat(120)})).expect("a call");
         assert_eq!(call.action("abcd"), None);
+        assert_eq!(call.action_or_part("abcd").len(), 128);
         assert_eq!(call.action("abc").map(|action| action.len()), Some(128));
     }
 

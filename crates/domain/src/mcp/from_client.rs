@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     ToolCall,
     answer::{self, INVALID_PARAMS, INVALID_REQUEST, NOT_ALLOWED, PARSE_ERROR},
-    json::{self, Unreadable},
+    json::{self, SameName},
     message::{Message, RequestId},
     methods::{CANCELED, INITIALIZE, TOOLS_CALL, TOOLS_LIST, is_notification, passes},
 };
@@ -13,12 +13,14 @@ use crate::event::sanitize;
 
 /// The longest name of a client that is looked at.
 const NAME_CHARS_MAX: usize = 128;
+/// How many requests may be in a batch.
+const BATCH_MAX: usize = 100;
 
 /// A message of a client.
 #[derive(Debug, PartialEq)]
 pub enum FromClient {
-    /// It passes unchanged.
-    Passes,
+    /// It passes unchanged, and so do the answers to these requests in it.
+    Passes { requests: Vec<RequestId> },
     /// A tool is to be called: it passes if that is allowed.
     Calls { id: RequestId, call: ToolCall },
     /// It passes, and the answer will say which tools there are: from the first one on, or more of them.
@@ -27,6 +29,7 @@ pub enum FromClient {
     Cancels { id: RequestId },
     /// It passes, and says who the client is.
     Begins {
+        id: RequestId,
         protocol_version: Option<String>,
         client_name: Option<String>,
     },
@@ -39,7 +42,7 @@ pub enum FromClient {
 
 /// What a message asks for, for those who compare it with what is said beside it.
 pub fn method_of(bytes: &[u8]) -> Option<String> {
-    match Message::of(json::read(bytes).ok()?).ok()? {
+    match Message::of(json::read(bytes, SameName::InAnyCase).ok()?).ok()? {
         Message::Request { method, .. } | Message::Notification { method, .. } => Some(method),
         Message::Response { .. } => None,
     }
@@ -47,13 +50,28 @@ pub fn method_of(bytes: &[u8]) -> Option<String> {
 
 impl FromClient {
     pub fn read(bytes: &[u8]) -> Self {
-        match json::read(bytes) {
-            Ok(Value::Array(batch)) => Self::of_batch(batch),
-            Ok(value) => Message::of(value).map_or_else(|error| invalid(&error), Self::of),
-            Err(error) => Self::Refused {
-                answer: Some(answer::error(None, PARSE_ERROR, &error.to_string())),
-                why: "it is not JSON that has one meaning",
+        let (error, code, why) = match json::read(bytes, SameName::InAnyCase) {
+            Ok(Value::Array(batch)) => return Self::of_batch(batch),
+            Ok(value) => match Message::of(value) {
+                Ok(message) => return Self::of(message),
+                Err(error) => (
+                    error,
+                    INVALID_REQUEST,
+                    "it is not a message of JSON-RPC 2.0 that has one meaning",
+                ),
             },
+            Err(error) => (error, PARSE_ERROR, "it is not JSON that has one meaning"),
+        };
+        let id = RequestId::of_unreadable_request(bytes);
+        Self::Refused {
+            answer: Some(answer::error(id.as_ref(), code, &error.to_string())),
+            why,
+        }
+    }
+
+    fn passes(requests: impl IntoIterator<Item = RequestId>) -> Self {
+        Self::Passes {
+            requests: requests.into_iter().collect(),
         }
     }
 
@@ -63,16 +81,16 @@ impl FromClient {
             Message::Notification { method, params } if method == CANCELED => {
                 match params.get("requestId").and_then(RequestId::of) {
                     Some(id) => Self::Cancels { id },
-                    None => Self::Passes,
+                    None => Self::passes(None),
                 }
             }
-            Message::Notification { method, .. } if is_notification(&method) => Self::Passes,
+            Message::Notification { method, .. } if is_notification(&method) => Self::passes(None),
             // A server that does not insist on an id would call the tool.
             Message::Notification { .. } => Self::Refused {
                 answer: None,
                 why: "it is a request without an id",
             },
-            Message::Response { .. } => Self::Passes,
+            Message::Response { .. } => Self::passes(None),
         }
     }
 
@@ -96,11 +114,12 @@ impl FromClient {
                 };
                 let client = params.get("clientInfo");
                 Self::Begins {
+                    id,
                     protocol_version: text(params.get("protocolVersion")),
                     client_name: text(client.and_then(|client| client.get("name"))),
                 }
             }
-            method if passes(method) => Self::Passes,
+            method if passes(method) => Self::passes([id]),
             _ => {
                 let why = "the guard does not know this method";
                 Self::Refused {
@@ -111,24 +130,28 @@ impl FromClient {
         }
     }
 
-    /// Several messages in one were allowed in 2025-03-26 alone. They pass if each of them would and none says which tools there
-    /// are; a call must come by itself, because its answer may come later than the others.
+    /// Several messages in one were allowed in 2025-03-26 alone. They pass if each of them would and means nothing else to the
+    /// guard; a call must come by itself, because its answer may come later than the others.
     fn of_batch(batch: Vec<Value>) -> Self {
-        let why = "calls and lists of tools cannot be in a batch; send them one by one";
-        let mut waiting = Vec::new();
+        let why = "a batch cannot hold `initialize`, a call, a list of tools or a cancellation; send them one by one";
+        let mut requests = Vec::new();
         let mut is_passing = !batch.is_empty();
         for value in batch {
             let message = Message::of(value);
             if let Ok(Message::Request { id, .. }) = &message {
-                waiting.push(id.clone());
+                is_passing &= !requests.contains(id);
+                requests.push(id.clone());
             }
-            let is_one = |message| matches!(Self::of(message), Self::Passes);
+            let is_one = |message| matches!(Self::of(message), Self::Passes { .. });
             is_passing &= message.is_ok_and(is_one);
+            // Whoever looks for an id among so many would take long.
+            is_passing &= requests.len() <= BATCH_MAX;
+            requests.truncate(BATCH_MAX + 1);
         }
         if is_passing {
-            return Self::Passes;
+            return Self::passes(requests);
         }
-        let errors = waiting
+        let errors = requests
             .iter()
             .map(|id| answer::error(Some(id), INVALID_REQUEST, why));
         let errors: Vec<Value> = errors.collect();
@@ -141,13 +164,6 @@ impl FromClient {
             answer: Some(answer),
             why,
         }
-    }
-}
-
-fn invalid(error: &Unreadable) -> FromClient {
-    FromClient::Refused {
-        answer: Some(answer::error(None, INVALID_REQUEST, &error.to_string())),
-        why: "it is no message of JSON-RPC 2.0",
     }
 }
 
@@ -177,7 +193,10 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 2, "error": {"code": -1, "message": "no"}}),
             json!([request("ping"), {"jsonrpc": "2.0", "method": "notifications/progress"}]),
         ] {
-            assert_eq!(read(&message), FromClient::Passes, "{message}");
+            let first = message.get(0).unwrap_or(&message);
+            let is_request = first.get("method").is_some();
+            let id = RequestId::of(&first["id"]).filter(|_| is_request);
+            assert_eq!(read(&message), FromClient::passes(id), "{message}");
         }
     }
 
@@ -192,6 +211,11 @@ mod tests {
                 answer.map(|answer| answer["error"]["code"].clone())
             }
             other => panic!("{message}: {other:?}"),
+        };
+        let in_another_case = |name: &str| {
+            let mut message = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+            message[name] = json!("tools/call");
+            message
         };
         let mut nameless = request("tools/call");
         nameless["params"] = json!({});
@@ -216,16 +240,51 @@ mod tests {
             (list, json!(INVALID_REQUEST)),
             (json!("tools/call"), json!(INVALID_REQUEST)),
             (json!([]), json!(INVALID_REQUEST)),
+            (in_another_case("Method"), json!(INVALID_REQUEST)),
+            (in_another_case("param\u{17f}"), json!(INVALID_REQUEST)),
         ] {
             assert_eq!(code(&message), Some(expected), "{message}");
         }
+        let mut hidden = request("tools/call");
+        hidden["params"]["Arguments"] = json!({"path": "/etc/passwd"});
+        assert_eq!(code(&hidden), Some(json!(INVALID_REQUEST)));
         let without_id = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "a"}});
         assert_eq!(code(&without_id), None);
-        let twice = br#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#;
-        let FromClient::Refused { answer, .. } = FromClient::read(twice) else {
-            panic!("refused");
-        };
-        assert_eq!(answer.expect("an answer")["error"]["code"], PARSE_ERROR);
+        for twice in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"k":1,"K":2}}}"#,
+        ] {
+            let FromClient::Refused { answer, .. } = FromClient::read(twice.as_bytes()) else {
+                panic!("refused");
+            };
+            assert_eq!(answer.expect("an answer")["error"]["code"], PARSE_ERROR);
+        }
+    }
+
+    #[test]
+    fn who_sends_what_cannot_be_read_is_told_if_it_can_be_read_who_that_is() {
+        for (message, id) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#,
+                json!(7),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1,"a":2}}"#,
+                json!(7),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#,
+                json!(null),
+            ),
+            ("{", json!(null)),
+        ] {
+            let FromClient::Refused { answer, .. } = FromClient::read(message.as_bytes()) else {
+                panic!("refused");
+            };
+            assert_eq!(answer.expect("an answer")["id"], id, "{message}");
+        }
     }
 
     #[test]
@@ -247,6 +306,7 @@ mod tests {
         let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
             {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "editor"}}});
         let expected = FromClient::Begins {
+            id: RequestId::of(&json!(0)).expect("an id"),
             protocol_version: Some("2025-11-25".to_owned()),
             client_name: Some("editor".to_owned()),
         };

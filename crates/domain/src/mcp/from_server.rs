@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Outcome,
-    json::{self, Unreadable},
+    json::{self, SameName, Unreadable},
     message::{Content, Message, RequestId},
 };
 
@@ -25,8 +25,13 @@ pub struct Answered {
 }
 
 impl FromServer {
+    /// The request that a message answers that cannot be read.
+    pub fn id_of_unreadable(bytes: &[u8]) -> Option<RequestId> {
+        RequestId::of_unreadable_answer(bytes)
+    }
+
     pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let (values, is_batch) = match json::read(bytes)? {
+        let (values, is_batch) = match json::read(bytes, SameName::AsSpelled)? {
             Value::Array(values) => (values, true),
             value => (vec![value], false),
         };
@@ -97,5 +102,22 @@ mod tests {
         let log = br#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
         assert!(FromServer::read(log).expect("a message").answers.is_empty());
         assert!(FromServer::read(b"listening on stdio").is_err());
+        let hidden = br#"{"jsonrpc":"2.0","id":1,"result":{"Tools":[{"name":"a"}]}}"#;
+        assert!(FromServer::read(hidden).is_err());
+        let words = br#"{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"The":1,"the":2}}}"#;
+        assert!(FromServer::read(words).is_ok());
+    }
+
+    #[test]
+    fn of_an_answer_that_cannot_be_read_it_is_known_what_it_answers() {
+        let id = RequestId::of(&json!(3));
+        for (message, expected) in [
+            (r#"{"jsonrpc":"2.0","id":3,"result":{"a":1,"a":2}}"#, &id),
+            (r#"{"id":3,"result":{}}"#, &id),
+            (r#"{"id":3,"method":"ping","method":"ping"}"#, &None),
+            ("listening", &None),
+        ] {
+            assert_eq!(&FromServer::id_of_unreadable(message.as_bytes()), expected);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! JSON that has one meaning: of a member that is there twice, one reader takes the first and another the last, and the guard
 //! would decide about another call than the one that is made.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -23,31 +23,74 @@ impl Unreadable {
     }
 }
 
+/// When two members have one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SameName {
+    /// In data, where `The` and `the` may be two words that a tool has counted.
+    AsSpelled,
+    /// Also if only case tells them apart: some readers, among them Go's, take one for the other.
+    InAnyCase,
+}
+
 /// The value that these bytes are, and nothing besides it.
-pub(super) fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
+pub(super) fn read(bytes: &[u8], same_name: SameName) -> Result<Value, Unreadable> {
     let unreadable = |error: serde_json::Error| Unreadable(error.to_string());
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = AtDepth(0).deserialize(&mut deserializer);
+    let reading = Reading {
+        depth: 0,
+        same_name,
+    };
+    let value = reading.deserialize(&mut deserializer);
     let value = value.map_err(unreadable)?;
     deserializer.end().map_err(unreadable)?;
     Ok(value)
 }
 
+/// A member that is one of these to readers who do not look at case, and none to others.
+pub(super) fn misspelled<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
+    let is_one_of = |name: &String| {
+        let folded = folded(name);
+        names
+            .iter()
+            .any(|known| name != known && folded == self::folded(known))
+    };
+    object
+        .keys()
+        .find(|name| is_one_of(name))
+        .map(String::as_str)
+}
+
+/// The same text for all that only case tells apart. Some letters become small only after they were large (`ſ`).
+fn folded(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    let small = name.chars().flat_map(char::to_lowercase);
+    let large = small.flat_map(char::to_uppercase);
+    large.flat_map(char::to_lowercase).collect()
+}
+
 /// A value inside so many others.
 #[derive(Clone, Copy)]
-struct AtDepth(usize);
+struct Reading {
+    depth: usize,
+    same_name: SameName,
+}
 
-impl AtDepth {
+impl Reading {
     fn inside<E: serde::de::Error>(self) -> Result<Self, E> {
-        if self.0 == DEPTH_MAX {
+        if self.depth == DEPTH_MAX {
             let too_deep = format!("nested deeper than {DEPTH_MAX}");
             return Err(E::custom(too_deep));
         }
-        Ok(Self(self.0 + 1))
+        Ok(Self {
+            depth: self.depth + 1,
+            ..self
+        })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for AtDepth {
+impl<'de> DeserializeSeed<'de> for Reading {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -55,7 +98,7 @@ impl<'de> DeserializeSeed<'de> for AtDepth {
     }
 }
 
-impl<'de> Visitor<'de> for AtDepth {
+impl<'de> Visitor<'de> for Reading {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,9 +146,13 @@ impl<'de> Visitor<'de> for AtDepth {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let inside = self.inside()?;
         let mut object = Map::new();
+        let mut in_any_case = HashSet::new();
         while let Some(name) = members.next_key::<String>()? {
             if object.contains_key(&name) {
                 return Err(A::Error::custom("a member is there twice"));
+            }
+            if self.same_name == SameName::InAnyCase && !in_any_case.insert(folded(&name)) {
+                return Err(A::Error::custom("only case tells two members apart"));
             }
             if name.starts_with(PRIVATE) {
                 return Err(A::Error::custom("a member has a name that is not allowed"));
@@ -124,6 +171,10 @@ mod tests {
 
     use super::*;
 
+    fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
+        super::read(bytes, SameName::InAnyCase)
+    }
+
     #[test]
     fn what_could_mean_two_things_is_not_read() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -131,6 +182,10 @@ mod tests {
         for text in [
             r#"{"a":1,"a":2}"#,
             r#"{"b":[{"a":1,"\u0061":2}]}"#,
+            r#"{"name":"a","Name":"b"}"#,
+            r#"{"arguments":{"path":"a","ſs":1,"SS":2}}"#,
+            r#"{"task":1,"tas\u212a":2}"#,
+            r#"{"ß":1,"ẞ":2}"#,
             r#"{"a":{"$serde_json::private::RawValue":"{}"}}"#,
             r#"{"a":1} {"a":2}"#,
             r#"{"a":1e400}"#,
@@ -144,6 +199,24 @@ mod tests {
             assert!(read(text.as_bytes()).is_err(), "{shown}");
         }
         assert!(read(b"\"\xff\"").is_err());
+        let words = r#"{"The":1,"the":2}"#.as_bytes();
+        assert!(super::read(words, SameName::AsSpelled).is_ok());
+        assert!(super::read(br#"{"a":1,"a":2}"#, SameName::AsSpelled).is_err());
+    }
+
+    #[test]
+    fn a_name_that_some_readers_take_for_another_is_misspelled() {
+        for (name, is_misspelled) in [
+            ("Params", true),
+            ("param\u{17f}", true),
+            ("params", false),
+            ("parameters", false),
+        ] {
+            let object = json!({"id": 1, name: {}});
+            let object = object.as_object().expect("an object");
+            let found = misspelled(object, &["id", "params"]);
+            assert_eq!(found, is_misspelled.then_some(name));
+        }
     }
 
     proptest! {

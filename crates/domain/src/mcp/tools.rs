@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::json;
+use super::json::{self, SameName};
 
 /// A page of a list of tools.
 #[derive(Debug)]
@@ -12,15 +12,9 @@ pub struct Tools<'a> {
     pub goes_on: bool,
 }
 
-/// What a model reads of a tool, and by which it is known: what changes beside it (icons, `_meta`) changes nothing that it does.
-const KNOWN_BY: [&str; 6] = [
-    "name",
-    "title",
-    "description",
-    "inputSchema",
-    "outputSchema",
-    "annotations",
-];
+/// What changes nothing that a tool does, or that a model reads of it. By all the rest it is known, also by what this revision has no
+/// name for.
+const BESIDE: [&str; 2] = ["icons", "_meta"];
 
 impl<'a> Tools<'a> {
     /// The tools in the result of `tools/list`.
@@ -38,23 +32,22 @@ impl<'a> Tools<'a> {
     pub fn definitions(&self) -> impl Iterator<Item = (&'a str, Value)> {
         self.items.iter().map(|tool| {
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-            let parts = KNOWN_BY.into_iter().filter_map(|part| {
-                let value = tool.get(part)?;
-                Some((part.to_owned(), value.clone()))
-            });
+            let parts = tool.as_object().into_iter().flatten();
+            let parts = parts.filter(|(part, _)| !BESIDE.contains(&part.as_str()));
+            let parts = parts.map(|(part, value)| (part.clone(), value.clone()));
             (name, Value::Object(parts.collect::<Map<_, _>>()))
         })
     }
 }
 
-/// An answer that lists tools, without those in these places. None if it is no such answer.
-pub fn without_tools(message: &[u8], hidden: &[usize]) -> Option<Vec<u8>> {
-    let mut message = json::read(message).ok()?;
+/// An answer that lists tools, without those in places that are hidden. None if it is no such answer.
+pub fn without_tools(message: &[u8], is_hidden: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
+    let mut message = json::read(message, SameName::AsSpelled).ok()?;
     let tools = message.get_mut("result")?.get_mut("tools")?;
     let mut place = 0;
     tools.as_array_mut()?.retain(|_| {
         place += 1;
-        !hidden.contains(&(place - 1))
+        !is_hidden(place - 1)
     });
     Some(message.to_string().into_bytes())
 }
@@ -71,6 +64,8 @@ mod tests {
         let one = list(json!({"name": "a", "description": "A", "inputSchema": {}, "icons": [1]}));
         let other = list(json!({"name": "a", "description": "A", "inputSchema": {}, "_meta": {}}));
         let changed = list(json!({"name": "a", "description": "B", "inputSchema": {}}));
+        let more =
+            list(json!({"name": "a", "description": "A", "inputSchema": {}, "Description": "B"}));
         let definitions = |list: &Value| {
             let tools = Tools::of(list).expect("a list");
             assert!(tools.goes_on);
@@ -81,16 +76,18 @@ mod tests {
         };
         assert_eq!(definitions(&one), definitions(&other));
         assert_ne!(definitions(&one), definitions(&changed));
+        assert_ne!(definitions(&one), definitions(&more));
         assert!(Tools::of(&json!({"tools": {}})).is_none());
     }
 
     #[test]
     fn a_list_loses_what_is_hidden_and_nothing_else() {
         let list = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [1, 2, 3], "ttlMs": 5}});
-        let without = without_tools(list.to_string().as_bytes(), &[0, 2]).expect("a list");
+        let without =
+            without_tools(list.to_string().as_bytes(), |place| place != 1).expect("a list");
         let without: Value = serde_json::from_slice(&without).expect("JSON");
         let expected = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [2], "ttlMs": 5}});
         assert_eq!(without, expected);
-        assert_eq!(without_tools(b"{}", &[0]), None);
+        assert_eq!(without_tools(b"{}", |_| true), None);
     }
 }

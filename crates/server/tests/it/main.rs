@@ -87,6 +87,7 @@ mod logs;
 mod mails;
 mod mass;
 mod mcp;
+mod mcp_hostile;
 mod mcp_serve;
 mod mcp_tools;
 mod members;

@@ -329,6 +329,7 @@ async fn both_eras_pass_unchanged() {
 fn sent_to_the_server(terminal: &Terminal, input: &str) -> (Vec<Value>, String) {
     let arguments = ["mcp", "wrap", "--agent", "a", "--server", "s", "--", "cat"];
     let said = terminal.run_with(input, &arguments);
+    assert!(!said.stdout.contains('\r'), "{}", said.stdout);
     let lines = said.stdout.lines();
     let lines = lines.map(|line| serde_json::from_str(line).expect("JSON"));
     (lines.collect(), said.stderr)
@@ -348,11 +349,14 @@ async fn what_the_guard_does_not_know_or_could_misread_never_reaches_the_server(
         r#"{"jsonrpc":"2.0","id":4,"method":"ping","method":"tools/call","params":{"name":"rm"}}"#,
         r#"[{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"rm"}}]"#,
         r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"rm"}}"#,
-        // To who takes a carriage return for the end of a line, the second line is a call.
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":\r\
-         {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"rm\"}}\r}",
+        // To whoever does not look at case, each of these is a call.
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","Method":"tools/call","params":{"name":"rm"}}"#,
+        r#"{"jsonrpc":"2.0","id":8,"result":{},"METHOD":"tools/call","params":{"name":"rm"}}"#,
         "rm",
     ];
+    // To whoever takes a carriage return for the end of a line, the second line is a call.
+    let two = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":\r\
+         {\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"rm\"}}\r}";
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":6,"method":"ping","params":{{"a":{}1{}}}}}"#,
         "[".repeat(100_000),
@@ -362,20 +366,22 @@ async fn what_the_guard_does_not_know_or_could_misread_never_reaches_the_server(
         .iter()
         .map(Value::to_string)
         .chain(refused.map(str::to_owned))
-        .chain([deep])
+        .chain([deep, two.to_owned()])
         .collect();
     let (lines, notes) = sent_to_the_server(&terminal, &input.join("\n"));
     let (sent, answers): (Vec<_>, Vec<_>) = lines
         .into_iter()
         .partition(|line| line.get("method").is_some());
-    assert_eq!(sent, passing);
+    // The server is sent no carriage return, and so one message.
+    let two = serde_json::from_str(two).expect("JSON");
+    assert_eq!(sent, passing.into_iter().chain([two]).collect::<Vec<_>>());
     let codes: Vec<Value> = answers
         .iter()
         .map(|answer| answer.get(0).unwrap_or(answer)["error"]["code"].clone())
         .collect();
     assert_eq!(
         codes,
-        [-32001, -32700, -32600, -32600, -32700, -32700],
+        [-32001, -32700, -32600, -32700, -32600, -32700, -32700],
         "{notes}"
     );
     assert!(notes.contains("it is a request without an id"), "{notes}");
@@ -447,7 +453,7 @@ async fn the_server_behind_the_guard_has_no_key_and_its_stray_lines_do_not_pass(
     );
     assert_eq!(said.code, Some(7));
     let environment = fs::read_to_string(terminal.path("environment")).expect("written");
-    assert!(!environment.contains("WATCHBELL_API_KEY"), "{environment}");
+    assert!(!environment.contains("WATCHBELL_"), "{environment}");
     assert!(
         said.stderr.contains("a line of the MCP server is left out"),
         "{}",

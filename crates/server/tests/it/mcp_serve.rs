@@ -18,6 +18,10 @@ const POLICIES: &str = r#"
     @id("failures")
     @verdict("escalate")
     forbid (principal, action == Action::"mcp.sums.fail", resource);
+    @id("ten")
+    @obligation("[{\"op\":\"replace\",\"path\":\"/b\",\"value\":10}]")
+    permit (principal == Agent::"adder", action == Action::"mcp.sums.add", resource)
+    when { context.tool_input.a == 7 };
 "#;
 
 /// A guard that runs.
@@ -50,7 +54,7 @@ impl Guard {
     }
 
     /// As a client posts it.
-    async fn post(&self, message: &Value, more: &[(&'static str, &str)]) -> Response {
+    pub(crate) async fn post(&self, message: &Value, more: &[(&'static str, &str)]) -> Response {
         let lines = more.iter().map(|(name, value)| {
             let value = HeaderValue::from_str(value).expect("a value");
             (HeaderName::from_static(name), value)
@@ -64,7 +68,7 @@ impl Guard {
     }
 }
 
-fn call(tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call(tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 
@@ -94,18 +98,20 @@ async fn both_eras_pass_unchanged_and_each_call_is_decided_and_recorded() {
             is_error && text.contains("That is too much. (policy small, dec_"),
             "{text}"
         );
+        let changed = client.call("add", &json!({"a": 7, "b": 2}));
+        assert_eq!(read(&changed), ("17", false));
         client.close();
     }
-    let events = calls(customer, 6).await;
+    let events = calls(customer, 8).await;
     let results: Vec<_> = events.iter().map(|event| event["result"].clone()).collect();
-    for (result, count) in [("success", 2), ("denied", 2), ("error", 2)] {
+    for (result, count) in [("success", 4), ("denied", 2), ("error", 2)] {
         assert_eq!(
             results.iter().filter(|one| *one == result).count(),
             count,
             "{results:?}"
         );
     }
-    let decided = decision(customer, &events[5]["decision_id"]).await;
+    let decided = decision(customer, &events[7]["decision_id"]).await;
     let context = &decided["metadata"]["question"]["context"];
     assert_eq!(context["mcp_protocol_version"], "2026-07-28");
     assert_eq!(context["mcp_client"], "testkit");
@@ -191,7 +197,7 @@ async fn a_client_that_goes_away_while_a_person_is_asked_gives_its_call_up() {
     assert_eq!(events[0]["result"], "canceled");
 }
 
-async fn is_pending(customer: &Customer) {
+pub(crate) async fn is_pending(customer: &Customer) {
     testkit::eventually(DEADLINE, "a person is asked", async || {
         (!customer.pending().await.is_empty()).then_some(())
     })

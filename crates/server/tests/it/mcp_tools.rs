@@ -53,7 +53,7 @@ async fn a_tool_that_is_not_as_it_was_pinned_is_neither_shown_nor_called() {
 
     let mut client = start("Adds.");
     let early = client.call("add", &sum);
-    assert!(read(&early).0.contains("not listed them yet"), "{early}");
+    assert!(read(&early).0.contains("they are not yet"), "{early}");
     assert_eq!(names(&client.tools()), ["add", "fail"]);
     assert_eq!(read(&client.call("add", &sum)), ("3", false));
     client.close();
