@@ -21,6 +21,7 @@ mod lanes;
 mod later;
 mod limits;
 mod load;
+mod mcp;
 mod process;
 mod proof;
 mod queue;
@@ -123,6 +124,8 @@ enum Profile {
     Fairness,
     /// A million retries that wait: memory, lateness, and a crash.
     Later,
+    /// Calls of a tool through the guard in front of an MCP server, beside the same calls without it.
+    Mcp,
     /// The transparency log: the indexer with and without it, the age of checkpoints, an export verified.
     Proof,
 }
@@ -141,6 +144,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Profile::Decide => decide::measure(&arguments).await?,
         Profile::Fairness => fairness::measure(&arguments).await?,
         Profile::Later => later::measure(&arguments).await?,
+        Profile::Mcp => mcp::measure(&arguments).await?,
         Profile::Proof => proof::measure(&arguments).await?,
         Profile::Backtest => backtest::measure(&arguments).await?,
         Profile::Limits => {

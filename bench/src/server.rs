@@ -202,6 +202,14 @@ impl Server {
 }
 
 impl Customer {
+    /// By which a client command finds the server.
+    pub(crate) fn variables(&self) -> [(&str, &str); 2] {
+        [
+            ("WATCHBELL_URL", &self.url),
+            ("WATCHBELL_API_KEY", &self.api_key),
+        ]
+    }
+
     /// Sends events, and returns the ids that they were given.
     pub(crate) async fn ingest_ids(&self, body: Bytes) -> anyhow::Result<Vec<EventId>> {
         let accepted = self.answer_to("/v1/audit/events", body, 202).await?;
