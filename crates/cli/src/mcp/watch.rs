@@ -74,11 +74,13 @@ impl Awaited {
     pub(super) async fn back(self, answer: Response) -> Back {
         let status = answer.status();
         if status.is_redirection() {
-            let why = format!("it leads elsewhere ({})", status.as_u16());
-            return self.leave_out(&why);
+            let status = status.as_u16();
+            return self.leave_out(format!(
+                "the MCP server's answer leads elsewhere ({status})"
+            ));
         }
         if !is_plain(answer.headers()) {
-            return self.leave_out("it is compressed");
+            return self.leave_out("the MCP server's answer is compressed".to_owned());
         }
         let kind = kind(answer.headers());
         if kind == "text/event-stream" {
@@ -86,7 +88,10 @@ impl Awaited {
         }
         let message = match whole(answer).await {
             Ok(message) => message,
-            Err(why) => return self.leave_out(&why),
+            Err(why) => {
+                let why = format!("the MCP server's answer cannot be read: {why}");
+                return self.leave_out(why);
+            }
         };
         if message.is_empty() {
             self.unanswered();
@@ -95,10 +100,14 @@ impl Awaited {
         let told = |message: &[u8]| {
             let text = String::from_utf8_lossy(message);
             let text: String = text.chars().take(TOLD_CHARS_MAX).collect();
-            format!("it is {} with {}", status.as_u16(), plain(&text))
+            format!(
+                "the MCP server answered {}: {}",
+                status.as_u16(),
+                plain(&text)
+            )
         };
         if kind != "application/json" {
-            return self.leave_out(&told(&message));
+            return self.leave_out(told(&message));
         }
         let looked = self.look(message.clone()).await;
         self.unanswered();
@@ -115,9 +124,8 @@ impl Awaited {
         }
     }
 
-    fn leave_out(self, why: &str) -> Back {
+    fn leave_out(self, why: String) -> Back {
         self.unanswered();
-        let why = format!("the MCP server's answer does not pass: {why}");
         Back::LeftOut { why, answer: None }
     }
 

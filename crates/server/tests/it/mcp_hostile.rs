@@ -240,7 +240,7 @@ async fn over_http_only_answers_that_were_looked_at_pass() {
         (
             (307, &[("location", "http://127.0.0.1:1/")], ""),
             502,
-            "it leads elsewhere (307)",
+            "leads elsewhere (307)",
         ),
         (
             (200, json, r#"{"jsonrpc":"2.0","id":8,"result":{}}"#),
@@ -261,7 +261,7 @@ async fn over_http_only_answers_that_were_looked_at_pass() {
         (
             (401, &[("www-authenticate", "Bearer")], "who are you?"),
             401,
-            "who are you?",
+            "the MCP server answered 401: who are you?",
         ),
         (
             (
