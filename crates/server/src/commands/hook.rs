@@ -11,8 +11,8 @@ use crate::decisions::hook::{
     wait::WAIT_S_MAX,
 };
 
-/// How long Claude Code waits for an answer, in seconds. After that it goes on as if there were no hook, so it is
-/// longer than an answer ever takes: requests are given up after `http.request_timeout_s` (30).
+/// How long Claude Code waits for an answer, in seconds: longer than one ever takes, as requests are given up after
+/// `http.request_timeout_s` (30).
 const TIMEOUT_S: u32 = 45;
 
 /// How other programs ask for decisions.
@@ -60,12 +60,17 @@ impl ClaudeCode {
             !self.key_variable.is_empty() && self.key_variable.chars().all(is_name),
             "--key-variable must be the name of an environment variable, not its value"
         );
-        let before = self.address("pre-tool-use", true)?;
-        let after = self.address("post-tool-use", false)?;
+        let mut before = self.entry(&self.address("pre-tool-use", true)?);
+        if self.on_error != OnError::Pass {
+            // Without it Claude Code goes on when there is no answer. Versions before 2.1.295 do so with it, too.
+            before["onFailure"] = json!("block");
+        }
+        let after = self.entry(&self.address("post-tool-use", false)?);
+        let every_tool = |hook: &Value| json!([{"matcher": "*", "hooks": [hook]}]);
         Ok(json!({"hooks": {
-            "PreToolUse": [self.entry(&before)],
-            "PostToolUse": [self.entry(&after)],
-            "PostToolUseFailure": [self.entry(&after)],
+            "PreToolUse": every_tool(&before),
+            "PostToolUse": every_tool(&after),
+            "PostToolUseFailure": every_tool(&after),
         }}))
     }
 
@@ -91,12 +96,12 @@ impl ClaudeCode {
     /// The key stays in the environment: the settings may be shared.
     fn entry(&self, url: &Url) -> Value {
         let variable = &self.key_variable;
-        json!({"matcher": "*", "hooks": [{
+        json!({
             "type": "http",
             "url": url.as_str(),
             "headers": {"Authorization": format!("Bearer ${{{variable}}}")},
             "allowedEnvVars": [variable],
             "timeout": TIMEOUT_S,
-        }]})
+        })
     }
 }

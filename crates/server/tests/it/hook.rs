@@ -406,6 +406,21 @@ async fn the_settings_that_the_command_prints_work_as_they_are() {
     assert!(!wrong.status.success());
 }
 
+#[test]
+fn no_tool_runs_when_the_hook_has_no_answer_unless_that_is_wanted() {
+    for (on_error, on_failure) in [
+        ("deny", json!("block")),
+        ("ask", json!("block")),
+        ("pass", json!(null)),
+    ] {
+        let output = run(&["hook", "claude-code", "--on-error", on_error], []);
+        let settings: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let handler = |event: &str| settings["hooks"][event][0]["hooks"][0].clone();
+        assert_eq!(handler("PreToolUse")["onFailure"], on_failure, "{on_error}");
+        assert_eq!(handler("PostToolUse")["onFailure"], json!(null));
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_needs_a_person_waits_for_their_word_where_the_address_says_so() {
     let running = Running::start(Deployment::new());
