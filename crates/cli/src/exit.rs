@@ -53,7 +53,7 @@ impl Code {
                 "the answer is no (`rules test`, `policy test`, `verify`, `trail verify`, `doctor`, `healthcheck`), or something else failed, such as writing a file"
             }
             Self::Usage => {
-                "wrong usage: a command, an option or an argument; `trail verify`: the file cannot be checked"
+                "wrong usage: a command, an option or an argument; `trail verify`: the file cannot be checked; `hook run`: there is no decision, so the call is blocked"
             }
             Self::Denied => "`decide`: deny",
             Self::Escalated => "`decide`: escalate",
@@ -167,6 +167,11 @@ pub(crate) fn denied() -> ExitCode {
 /// `decide`: a person is asked.
 pub(crate) fn escalated() -> ExitCode {
     Code::Escalated.into()
+}
+
+/// `hook run`: the code by which every agent blocks a call.
+pub(crate) fn blocked() -> ExitCode {
+    Code::Usage.into()
 }
 
 /// `events send`: not every event was accepted.

@@ -11,6 +11,7 @@
 //! | `keys/`, `secrets/`, `members/` | who has access, which is for people only |
 //! | `listen/`, `receiver`, `trigger`, `verify`, `secret` | webhooks, seen from the receiver |
 //! | `mcp/` | a guard in front of an MCP server |
+//! | `hook/` | coding agents, by their hooks |
 //! | `trail/` | the trail as an auditor has it: checked without a server |
 //! | `policy/` | policies, without a server and on one |
 //! | `witness/` | somebody else's memory of a transparency log |
@@ -31,6 +32,7 @@ mod events;
 mod exit;
 mod export;
 mod failed;
+mod hook;
 mod input;
 mod keys;
 mod listen;
@@ -118,6 +120,9 @@ pub enum Command {
     Verify(verify::Verify),
     /// Sign a body the way deliveries are signed, without a server.
     Sign(verify::Sign),
+    /// Guard coding agents by their hooks: print settings for them, and answer them.
+    #[command(subcommand)]
+    Hook(hook::Hook),
     /// Guard an MCP server: decide about each call of its tools, and record it.
     #[command(subcommand)]
     Mcp(mcp::Mcp),
@@ -153,6 +158,7 @@ impl Command {
             Self::Trigger(command) => Box::pin(command.run()).await,
             Self::Verify(command) => command.run(),
             Self::Sign(command) => command.run(),
+            Self::Hook(command) => Box::pin(command.run()).await,
             Self::Mcp(command) => Box::pin(command.run()).await,
             Self::Witness(command) => Box::pin(command.run()).await,
             Self::Completions { shell } => completions(shell, root()),

@@ -181,6 +181,10 @@ impl DataPlane {
 }
 
 impl ControlPlane {
+    /// How long it may take. Its waits for the journal are bounded (8 s for a key, 8 s for an announcement, 2 s for the
+    /// trail), so what runs out here is a database that does not answer, as when its machine hangs.
+    pub const TIMEOUT: Duration = Duration::from_secs(20);
+
     /// Waits until the organization's log has been applied to the store; `false` if it is behind.
     pub async fn wait_until_fresh(
         &self,

@@ -1,7 +1,5 @@
 //! Every route on one page.
 
-use std::{sync::Arc, time::Duration};
-
 use axum::{
     Router,
     http::StatusCode,
@@ -57,11 +55,6 @@ use crate::{
     views::manage as views,
 };
 
-/// How long the control plane may take. Its waits for the journal are bounded (8 s for a key, 8 s for
-/// an announcement, 2 s for the trail), so what runs out here is a database that does not answer, as when its machine
-/// hangs.
-const CONTROL_TIMEOUT: Duration = Duration::from_secs(20);
-
 /// What the handlers of each part of the product may touch.
 pub struct Parts {
     pub data: DataPlane,
@@ -83,7 +76,7 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
     } = parts;
     let cross_site = CrossSite::new(&control.public_url)?;
     let public = |route| rate_limit::per_address(control, Public, route);
-    let public_url = Arc::clone(&control.public_url);
+    let public_url = control.public_url.clone();
     let per_key = |operation, route| rate_limit::per_key(data, operation, route);
     let data = Router::new()
         .route("/v1/audit/events", per_key(Ingest, post(ingest::ingest)))
@@ -100,6 +93,14 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         .route(
             "/v1/hooks/claude-code/post-tool-use",
             per_key(HookIngest, post(hook::after::after)),
+        )
+        .route(
+            "/v1/hooks/{dialect}/before",
+            per_key(HookDecide, post(hook::by_dialect::before)),
+        )
+        .route(
+            "/v1/hooks/{dialect}/after",
+            per_key(HookIngest, post(hook::by_dialect::after)),
         )
         .merge(authzen_doors(data))
         .with_state(data.clone());
@@ -311,7 +312,7 @@ pub fn api(parts: &Parts) -> anyhow::Result<Router> {
         ))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
-            CONTROL_TIMEOUT,
+            ControlPlane::TIMEOUT,
         ))
         .with_state(control.clone());
     let documents = Router::new()

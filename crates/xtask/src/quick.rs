@@ -88,6 +88,8 @@ const CHAPTERS: [(&str, &[&str]); 19] = [
             "decisions_outages",
             "doors",
             "hook",
+            "hook_dialects",
+            "hook_run",
             "mcp",
             "mcp_hostile",
             "mcp_serve",

@@ -7,7 +7,6 @@ mod doctor;
 mod durability;
 mod groups;
 mod healthcheck;
-mod hook;
 mod migrate;
 mod partitions;
 mod policy;
@@ -54,9 +53,6 @@ enum Command {
     /// Check, save and activate policies, and put them in shadow; replay recorded decisions.
     #[command(subcommand, alias = "policies")]
     Policy(policy::Policy),
-    /// Print settings for other programs that ask for decisions.
-    #[command(subcommand)]
-    Hook(hook::Hook),
     /// Print generated reference pages.
     #[command(hide = true)]
     Reference(reference::Reference),
@@ -112,7 +108,6 @@ impl Command {
             Self::Admin(admin) => admin.run().await,
             Self::Partitions(command) => command.run().await,
             Self::DeadLetters(command) => command.run().await,
-            Self::Hook(hook) => hook.run(),
             Self::Reference(reference) => reference.run(),
         }
         .map(|()| ExitCode::SUCCESS)

@@ -224,12 +224,12 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "limits.hook_decisions",
         "5000/60s",
-        "Requests to `POST /v1/hooks/claude-code/pre-tool-use` per API key.",
+        "Requests to `POST /v1/hooks/claude-code/pre-tool-use` and `/v1/hooks/{dialect}/before` per API key.",
     ),
     setting(
         "limits.hook_events",
         "600/60s",
-        "Requests to `POST /v1/hooks/claude-code/post-tool-use` per API key.",
+        "Requests to `POST /v1/hooks/claude-code/post-tool-use` and `/v1/hooks/{dialect}/after` per API key.",
     ),
     setting(
         "limits.reads",

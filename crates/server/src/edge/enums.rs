@@ -139,6 +139,8 @@ words! {
     CloudEventsVersion = ["1.0"];
     /// How a body is compressed.
     BodyEncoding = ["gzip", "zstd", "identity"];
+    /// An agent whose hooks are understood.
+    HookDialect = ["claude-code", "codex", "copilot", "cursor", "docker-mcp", "gemini"];
     /// The hook that is answered.
     HookEventAnswered = ["PreToolUse"];
     /// An error code; each has a page in docs/errors.

@@ -86,7 +86,7 @@ async fn read<T: DeserializeOwned + ToSchema>(
 }
 
 /// Where a key stands that its object has already, if there is one. What is not JSON is left to others.
-fn repeated(json: &[u8]) -> Option<String> {
+pub fn repeated(json: &[u8]) -> Option<String> {
     let mut found = None;
     let walk = Walk { found: &mut found };
     // That it fails is how the walk ends early.

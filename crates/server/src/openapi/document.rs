@@ -53,6 +53,7 @@ use crate::{
         approvals::stream::all, approvals::stream::one,
         authzen::evaluate::evaluate, authzen::batch::evaluate, authzen::metadata::show,
         hook::before::before, hook::after::after,
+        hook::by_dialect::before, hook::by_dialect::after,
         rules::create, rules::list, rules::show, rules::replace, rules::update, rules::delete,
         test_rule::test, preview::preview, backtest::request::saved, backtest::request::unsaved, trigger::trigger, suggest::suggest,
         versions::list, versions::show,

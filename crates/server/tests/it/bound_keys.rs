@@ -17,7 +17,7 @@ fn evaluation(agent: &str) -> Value {
 }
 
 /// Where somebody asks as an agent, or a hook tells.
-fn questions(agent: &str) -> [(String, Value); 5] {
+fn questions(agent: &str) -> [(String, Value); 7] {
     let hook = |name: &str| {
         json!({"session_id": "s", "hook_event_name": name, "tool_name": "Bash",
             "tool_input": {"command": "ls"}, "tool_response": {}})
@@ -25,6 +25,7 @@ fn questions(agent: &str) -> [(String, Value); 5] {
     let at = |door: &str| {
         format!("/v1/hooks/claude-code/{door}-tool-use?agent_id={agent}&on_error=pass")
     };
+    let by_command = |moment: &str| format!("/v1/hooks/codex/{moment}?agent_id={agent}");
     let many = json!({"evaluations": [evaluation("mail"), evaluation(agent)]});
     [
         (
@@ -35,6 +36,8 @@ fn questions(agent: &str) -> [(String, Value); 5] {
         ("/access/v1/evaluations".to_owned(), many),
         (at("pre"), hook("PreToolUse")),
         (at("post"), hook("PostToolUse")),
+        (by_command("before"), hook("PreToolUse")),
+        (by_command("after"), hook("PostToolUse")),
     ]
 }
 

@@ -67,6 +67,8 @@ mod fresh;
 mod guard;
 mod guesses;
 mod hook;
+mod hook_dialects;
+mod hook_run;
 mod hostile;
 mod hostile_crowd;
 mod hostile_tenants;

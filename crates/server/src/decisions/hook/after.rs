@@ -14,9 +14,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    answer::{HookAnswer, Permission},
-    before::BEFORE,
+    answer::Permission,
     call::{HookCall, ToolCall},
+    dialects::{
+        CallResult, Dialect,
+        claude_code::{self, BEFORE, HookAnswer},
+    },
     params::{HookOptions, HookParams},
 };
 use crate::{
@@ -76,18 +79,17 @@ pub async fn after(
     wanted: HookOptions,
     StrictJson(hook): StrictJson<HookCall, BODY_BYTES_MAX>,
 ) -> Result<JsonAnswer<HookAnswer>, Problem> {
-    let result = match hook.hook_event_name.as_str() {
-        "PostToolUse" => "success",
-        "PostToolUseFailure" => "error",
-        // A question that nobody answered would pass for a yes.
-        BEFORE => {
-            let reason = "PreToolUse hooks go to .../pre-tool-use; this is .../post-tool-use.";
-            return Ok(JsonAnswer(HookAnswer::says(Permission::Deny, reason)));
-        }
-        _ => return Ok(JsonAnswer(HookAnswer::default())),
+    // A question that nobody answered would pass for a yes.
+    if hook.hook_event_name == BEFORE {
+        let reason = "PreToolUse hooks go to .../pre-tool-use; this is .../post-tool-use.";
+        return Ok(JsonAnswer(HookAnswer::says(Permission::Deny, reason)));
+    }
+    let Some(result) = claude_code::result(&hook.hook_event_name) else {
+        return Ok(JsonAnswer(HookAnswer::default()));
     };
-    caller.speaks_for(&wanted.agent_id)?;
-    let call = hook.of(&wanted.agent_id)?;
+    let agent_id = wanted.agent(Dialect::ClaudeCode);
+    caller.speaks_for(agent_id)?;
+    let call = hook.of(agent_id)?;
     record(&plane, (caller.org, caller.source()), &call, result).await?;
     Ok(JsonAnswer(HookAnswer::default()))
 }
@@ -97,7 +99,7 @@ pub(super) async fn record(
     plane: &DataPlane,
     (org, source): (OrgId, Source),
     call: &ToolCall<'_>,
-    result: &'static str,
+    result: CallResult,
 ) -> Result<(), Problem> {
     let arrival = Arrival {
         org,
@@ -116,18 +118,18 @@ pub(super) async fn record(
 }
 
 impl ToolCallEvent {
-    fn of(call: &ToolCall<'_>, result: &'static str) -> Self {
+    fn of(call: &ToolCall<'_>, result: CallResult) -> Self {
         let hook = call.hook;
         let short = |text: &str| sanitize::text(text, TEXT_CHARS_MAX);
         let error_code = match (result, hook.is_interrupt) {
-            ("error", Some(true)) => Some("interrupted"),
-            ("error", _) => Some("tool_error"),
+            (CallResult::Error, Some(true)) => Some("interrupted"),
+            (CallResult::Error, _) => Some("tool_error"),
             _ => None,
         };
         Self {
             event_type: "tool_call",
             named: call.named(call.resource()),
-            result,
+            result: result.as_str(),
             error_code,
             latency_ms: hook.duration_ms.filter(|ms| *ms >= 0.0),
             metadata: ToolCallMetadata {

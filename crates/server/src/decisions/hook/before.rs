@@ -8,8 +8,12 @@ use policy::payload::bytes_up_to;
 
 use super::{
     after::record,
-    answer::{HookAnswer, Permission},
+    answer::Answer,
     call::{HookCall, RESOURCES_MAX, ToolCall},
+    dialects::{
+        CallResult, Dialect,
+        claude_code::{BEFORE, HookAnswer},
+    },
     params::{HookOptions, HookParams},
     wait::strictest,
 };
@@ -21,9 +25,6 @@ use crate::{
     edge::{Caller, Problem, caller::DecisionsWrite, strict_json::StrictJson},
     planes::DataPlane,
 };
-
-/// The event that is a question.
-pub(super) const BEFORE: &str = "PreToolUse";
 
 /// Answers a `PreToolUse` hook of Claude Code according to the organization's policies.
 ///
@@ -49,31 +50,51 @@ pub async fn before(
     if hook.hook_event_name != BEFORE {
         return Ok(JsonAnswer(HookAnswer::default()));
     }
-    caller.speaks_for(&wanted.agent_id)?;
-    let call = hook.of(&wanted.agent_id)?;
+    let answer = decided(&plane, &caller, (Dialect::ClaudeCode, &wanted), &hook).await?;
+    Ok(JsonAnswer(answer.into()))
+}
+
+/// What is answered about a call, whoever asks.
+pub(super) async fn decided(
+    plane: &DataPlane,
+    caller: &Caller<DecisionsWrite>,
+    (dialect, wanted): (Dialect, &HookOptions),
+    hook: &HookCall,
+) -> Result<Answer, Problem> {
+    let agent_id = wanted.agent(dialect);
+    caller.speaks_for(agent_id)?;
+    let call = hook.of(agent_id)?;
     let asks = match asks(&call) {
         Ok(asks) => asks,
         Err(faults) => {
             // There is no decision to record; that it was tried is on record all the same.
-            if let Err(problem) =
-                record(&plane, (caller.org, caller.source()), &call, "denied").await
-            {
+            let denied = record(
+                plane,
+                (caller.org, caller.source()),
+                &call,
+                CallResult::Denied,
+            );
+            if let Err(problem) = denied.await {
                 let code = problem.code().as_str();
                 tracing::error!(code, "could not record a denied hook call in the trail");
             }
-            return Ok(JsonAnswer(undecided(&faults)));
+            return Ok(undecided(&faults));
         }
     };
     let answered = async {
-        let asker = Asker::of(&caller);
-        let answers = answer_call(&plane, asker, &asks).await?;
-        strictest(&plane, asker, asks, answers, wanted.wait).await
+        let asker = Asker::of(caller);
+        let answers = answer_call(plane, asker, &asks).await?;
+        strictest(plane, asker, asks, answers, wanted.wait).await
     };
-    Ok(JsonAnswer(match answered.await {
-        Ok(answer) => HookAnswer::of(answer, wanted.on_allow, call.asks_people()),
-        Err(Unanswered::Unrecordable(fault)) => undecided(&[fault]),
-        Err(Unanswered::Problem(problem)) => return Err(problem),
-    }))
+    match answered.await {
+        Ok(answer) => Ok(Answer::of(
+            answer,
+            wanted.on_allow,
+            dialect.nobody_asked(hook),
+        )),
+        Err(Unanswered::Unrecordable(fault)) => Ok(undecided(&[fault])),
+        Err(Unanswered::Problem(problem)) => Err(problem),
+    }
 }
 
 /// A question about each thing that the call works on: judged by one of them, the others would pass unseen.
@@ -106,13 +127,12 @@ fn asks(call: &ToolCall<'_>) -> Result<Vec<Ask>, Vec<Fault>> {
 
 /// A call that policies cannot be asked about, or whose decision cannot be recorded, for what is in it: whoever makes
 /// the call must not get it through by that.
-fn undecided(faults: &[Fault]) -> HookAnswer {
+fn undecided(faults: &[Fault]) -> Answer {
     let why: Vec<String> = faults.iter().map(Fault::to_string).collect();
     let why = why.join(" ");
     tracing::warn!(
         why,
         "denied a hook call: its content does not allow a decision"
     );
-    let reason = format!("Watchbell cannot decide on this call: {why}");
-    HookAnswer::says(Permission::Deny, &reason)
+    Answer::denies(format!("Watchbell cannot decide on this call: {why}"))
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What a hook posts; other fields are ignored, because they differ between versions.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct HookCall {
     #[schema(example = "PreToolUse")]
     pub hook_event_name: String,
@@ -56,6 +56,11 @@ const INPUT_BYTES_MAX: usize = 7 * 1024;
 const TOOL: &str = "tool";
 /// Begins the names of tools of MCP servers: `mcp__<server>__<tool>`.
 const MCP: &str = "mcp__";
+
+/// What a tool of an MCP server is called, by the names of both or by its own.
+pub fn mcp_tool(names: &[&str]) -> String {
+    format!("{MCP}{}", names.join("__"))
+}
 
 /// Something that a call works on: its type in policies, and its name.
 pub type Resource<'a> = (&'a str, &'a str);
@@ -159,12 +164,6 @@ impl ToolCall<'_> {
             found.push((TOOL, self.tool_name));
         }
         found
-    }
-
-    /// Whether Claude Code asks the person at the terminal if it is told to. In other modes it may go on by itself, or
-    /// not do as it is told.
-    pub fn asks_people(&self) -> bool {
-        self.hook.permission_mode.as_deref() == Some("default")
     }
 
     fn context(&self) -> Map<String, Value> {

@@ -1,4 +1,5 @@
-//! Answers for a refusal, where the hook does not ask otherwise: Claude Code goes on after any status but 2xx.
+//! Answers for a refusal, where the hook does not ask otherwise: Claude Code goes on after any status but 2xx, or blocks
+//! without a word of why.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -11,10 +12,7 @@ use axum::{
 use futures::FutureExt as _;
 use tokio::time::timeout;
 
-use super::{
-    answer::{HookAnswer, Permission},
-    params::OnError,
-};
+use super::{answer::Permission, dialects::claude_code::HookAnswer, params::OnError};
 use crate::{edge::Problem, planes::DataPlane};
 
 /// How long before the request is given up an answer is given in its place, so that it is one.

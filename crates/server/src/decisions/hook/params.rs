@@ -11,16 +11,15 @@ use domain::event::NAME_CHARS_MAX;
 use url::form_urlencoded;
 use utoipa::IntoParams;
 
-use super::wait::WAIT_S_MAX;
+use super::{dialects::Dialect, wait::WAIT_S_MAX};
 use crate::edge::{
     Problem,
     enums::{HookOnAllow, HookOnError},
     extract::{once, pairs, unknown_parameter},
 };
 
-/// Who acts if nobody says.
-const AGENT: &str = "claude-code";
 const KNOWN: [&str; 4] = ["agent_id", "on_allow", "on_error", "wait"];
+const KNOWN_OF_DIALECT: [&str; 3] = ["agent_id", "on_allow", "wait"];
 
 /// How a hook is answered.
 #[derive(Debug, Default, IntoParams)]
@@ -33,7 +32,8 @@ pub struct HookParams {
     #[param(value_type = Option<HookOnAllow>, inline)]
     on_allow: Option<String>,
     /// How to answer when Watchbell refuses the request: `deny` (default) and `ask` answer 200 and say so; `pass`
-    /// answers with a 4xx or 5xx status, after which Claude Code continues as if there were no hook.
+    /// answers with a 4xx or 5xx status, after which Claude Code continues as if there were no hook, unless its settings
+    /// say `"onFailure": "block"`.
     #[param(value_type = Option<HookOnError>, inline)]
     on_error: Option<String>,
     /// How many seconds an escalated call waits for someone to approve it, 0 to 20; less if the server's request
@@ -43,15 +43,32 @@ pub struct HookParams {
     wait: Option<String>,
 }
 
-/// The same, read.
+/// The same where a refusal is no answer.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "it describes what is read as `HookParams`")]
+pub struct DialectParams {
+    /// Who acts: `Agent::"<agent_id>"` in policies (default: the name of the agent in the path).
+    agent_id: Option<String>,
+    /// How to answer when the decision is `allow`: `pass` (default) says nothing, so that the agent's own permissions
+    /// decide; `allow` skips its prompt, if the agent lets a hook do that.
+    #[param(value_type = Option<HookOnAllow>, inline)]
+    on_allow: Option<String>,
+    /// How many seconds an escalated call waits for someone to approve it, 0 (default) to 20; less if the server's request
+    /// timeout is shorter. If it is not approved by then, it is denied.
+    #[param(value_type = Option<u32>, maximum = 20)]
+    wait: Option<String>,
+}
+
+/// What an address says, read.
 #[derive(Debug)]
 pub struct HookOptions {
-    pub agent_id: String,
+    agent_id: Option<String>,
     pub on_allow: OnAllow,
     pub wait: Duration,
 }
 
-/// What an allowed call is answered with; as the command line and the address both spell it.
+/// What an allowed call is answered with; as the address spells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnAllow {
     #[default]
@@ -72,18 +89,48 @@ impl<S: Send + Sync> FromRequestParts<S> for HookOptions {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Self::read(parts, state, &KNOWN).await
+    }
+}
+
+/// What the address of a hook says where a refusal is no answer.
+#[derive(Debug)]
+pub struct DialectOptions(pub HookOptions);
+
+impl<S: Send + Sync> FromRequestParts<S> for DialectOptions {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let options = HookOptions::read(parts, state, &KNOWN_OF_DIALECT);
+        options.await.map(Self)
+    }
+}
+
+impl HookOptions {
+    /// Who acts: the agent itself if nobody says.
+    pub fn agent(&self, dialect: Dialect) -> &str {
+        self.agent_id.as_deref().unwrap_or(dialect.name())
+    }
+
+    async fn read<S: Send + Sync>(
+        parts: &mut Parts,
+        state: &S,
+        known: &[&str],
+    ) -> Result<Self, Problem> {
         let mut params = HookParams::default();
         for (name, value) in pairs(parts, state).await? {
             match name.as_str() {
                 "agent_id" => once(&name, &mut params.agent_id, value)?,
                 "on_allow" => once(&name, &mut params.on_allow, value)?,
-                "on_error" => once(&name, &mut params.on_error, value)?,
+                "on_error" if known.contains(&"on_error") => {
+                    once(&name, &mut params.on_error, value)?;
+                }
                 "wait" => once(&name, &mut params.wait, value)?,
-                _ => return Err(unknown_parameter(&name, &KNOWN)),
+                _ => return Err(unknown_parameter(&name, known)),
             }
         }
-        let agent_id = params.agent_id.unwrap_or_else(|| AGENT.to_owned());
-        if !(1..=NAME_CHARS_MAX).contains(&agent_id.chars().count()) {
+        let is_name = |id: &String| (1..=NAME_CHARS_MAX).contains(&id.chars().count());
+        if !params.agent_id.as_ref().is_none_or(is_name) {
             let detail = format!("`agent_id` must be 1 to {NAME_CHARS_MAX} characters.");
             return Err(Problem::parameter("agent_id", detail));
         }
@@ -96,7 +143,7 @@ impl<S: Send + Sync> FromRequestParts<S> for HookOptions {
             Problem::parameter("wait", detail)
         })?;
         Ok(Self {
-            agent_id,
+            agent_id: params.agent_id,
             wait: Duration::from_secs(seconds),
             on_allow: choice("on_allow", params.on_allow.as_deref())?,
         })
@@ -116,7 +163,7 @@ fn choice<T: ValueEnum + Default>(name: &str, text: Option<&str>) -> Result<T, P
 }
 
 /// A choice as it is written.
-pub fn spelled(value: &impl ValueEnum) -> String {
+fn spelled(value: &impl ValueEnum) -> String {
     let possible = value.to_possible_value();
     possible.map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -1,29 +1,14 @@
-//! `watchbell hook`: prints what other programs' settings need to ask for decisions and to tell the trail.
+//! Claude Code's settings, with our address in them: it posts to the server by itself.
 
 use anyhow::{Context as _, ensure};
-use clap::{Args, Subcommand};
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::say;
-use crate::decisions::hook::{
-    params::{OnAllow, OnError, spelled},
-    wait::WAIT_S_MAX,
-};
-
-/// How long Claude Code waits for an answer, in seconds: longer than one ever takes, as requests are given up after
-/// `http.request_timeout_s` (30).
-const TIMEOUT_S: u32 = 45;
-
-/// How other programs ask for decisions.
-#[derive(Debug, Subcommand)]
-pub(super) enum Hook {
-    /// Print the hooks for Claude Code's settings.json.
-    ClaudeCode(ClaudeCode),
-}
+use super::{TIMEOUT_S, WAIT_S_MAX, agent::OnAllow, command::HookCommand, settings};
 
 #[derive(Debug, Args)]
-pub(super) struct ClaudeCode {
+pub struct ClaudeCode {
     /// The server's public URL (`http.public_url`).
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     url: String,
@@ -43,18 +28,63 @@ pub(super) struct ClaudeCode {
     /// Code would prompt them, and denies otherwise.
     #[arg(long, default_value_t = WAIT_S_MAX, value_parser = clap::value_parser!(u64).range(..=WAIT_S_MAX), value_name = "SECONDS")]
     wait: u64,
+    /// Print hooks that are commands (`watchbell hook run`) instead of addresses: for Claude Code before 2.1.295, which goes on
+    /// when an address has no answer.
+    #[arg(long, conflicts_with_all = ["on_error", "key_variable"])]
+    command: bool,
+    /// Print them for the settings that an administrator writes, which people cannot switch off.
+    #[arg(long)]
+    managed: bool,
 }
 
-impl Hook {
-    pub(super) fn run(self) -> anyhow::Result<()> {
-        let Self::ClaudeCode(wanted) = self;
-        say(serde_json::to_string_pretty(&wanted.settings()?)?);
-        Ok(())
+/// What becomes of a call that could not be decided about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OnError {
+    #[default]
+    Deny,
+    Ask,
+    Pass,
+}
+
+impl OnError {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Pass => "pass",
+        }
     }
 }
 
 impl ClaudeCode {
-    fn settings(&self) -> anyhow::Result<Value> {
+    pub(super) fn settings(&self) -> anyhow::Result<String> {
+        let mut printed = if self.command {
+            settings::claude_code(&self.hook_command())?
+        } else {
+            self.hooks()?
+        };
+        if self.managed {
+            printed["allowManagedHooksOnly"] = json!(true);
+            if !self.command {
+                let base = self.url.trim_end_matches('/');
+                printed["allowedHttpHookUrls"] = json!([format!("{base}/v1/hooks/*")]);
+                printed["httpHookAllowedEnvVars"] = json!([self.key_variable]);
+            }
+        }
+        Ok(settings::json(&printed))
+    }
+
+    fn hook_command(&self) -> HookCommand {
+        HookCommand {
+            url: Some(self.url.clone()),
+            agent_id: Some(self.agent_id.clone()),
+            on_allow: self.on_allow,
+            wait: self.wait,
+            program: "watchbell".to_owned(),
+        }
+    }
+
+    fn hooks(&self) -> anyhow::Result<Value> {
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         ensure!(
             !self.key_variable.is_empty() && self.key_variable.chars().all(is_name),
@@ -85,8 +115,8 @@ impl ClaudeCode {
         let mut query = url.query_pairs_mut();
         query.append_pair("agent_id", &self.agent_id);
         if is_asked {
-            query.append_pair("on_allow", &spelled(&self.on_allow));
-            query.append_pair("on_error", &spelled(&self.on_error));
+            query.append_pair("on_allow", self.on_allow.name());
+            query.append_pair("on_error", self.on_error.name());
             query.append_pair("wait", &self.wait.to_string());
         }
         drop(query);
