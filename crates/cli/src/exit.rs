@@ -50,7 +50,7 @@ impl Code {
         match self {
             Self::Done => "done, or the answer is yes; `decide`: allow or modify",
             Self::Failed => {
-                "the answer is no (`rules test`, `policy test`, `verify`, `trail verify`, `doctor`, `healthcheck`), or something else failed, such as writing a file"
+                "the answer is no (`rules test`, `policy test`, `verify`, `trail verify`, `doctor`, `hook doctor`, `healthcheck`), or something else failed, such as writing a file"
             }
             Self::Usage => {
                 "wrong usage: a command, an option or an argument; `trail verify`: the file cannot be checked; `hook run`: there is no decision, so the call is blocked"

@@ -11,7 +11,7 @@
 //! | `keys/`, `secrets/`, `members/` | who has access, which is for people only |
 //! | `listen/`, `receiver`, `trigger`, `verify`, `secret` | webhooks, seen from the receiver |
 //! | `mcp/` | a guard in front of an MCP server |
-//! | `hook/` | coding agents, by their hooks |
+//! | `hook/` | coding agents, and which of them are guarded |
 //! | `trail/` | the trail as an auditor has it: checked without a server |
 //! | `policy/` | policies, without a server and on one |
 //! | `witness/` | somebody else's memory of a transparency log |
@@ -120,7 +120,7 @@ pub enum Command {
     Verify(verify::Verify),
     /// Sign a body the way deliveries are signed, without a server.
     Sign(verify::Sign),
-    /// Guard coding agents by their hooks: print settings for them, and answer them.
+    /// Guard coding agents by their hooks: print settings for them, answer them, and say which are guarded.
     #[command(subcommand)]
     Hook(hook::Hook),
     /// Guard an MCP server: decide about each call of its tools, and record it.

@@ -74,6 +74,11 @@ impl HookCommand {
     }
 }
 
+/// Whether a command of somebody's settings blocks a call if it fails.
+pub(super) fn blocks(command: &str) -> bool {
+    command.trim_end().ends_with(OR_BLOCK)
+}
+
 /// A word that a shell takes as it is.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&byte);
@@ -106,12 +111,14 @@ mod tests {
             before,
             r"watchbell hook run codex --url https://watchbell.example.com --agent-id 'Ann'\''s agent' --wait 5 || exit 2"
         );
+        assert!(blocks(&before));
         let after = command("a").line(Agent::Gemini, Moment::After);
         let after = after.expect("a command");
         assert_eq!(
             after,
             "watchbell hook run gemini --after --url https://watchbell.example.com --agent-id a"
         );
+        assert!(!blocks(&after));
         assert!(command("a\nb").line(Agent::Codex, Moment::Before).is_err());
     }
 }

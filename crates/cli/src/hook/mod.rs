@@ -11,10 +11,12 @@
 //! | `run` | one call: asked about, or told of |
 //! | `claude_code` | Claude Code's settings, with our address in them |
 //! | `settings`, `command` | every agent's settings, with our command in them |
+//! | `doctor/` | which agents of this machine are guarded |
 
 mod agent;
 mod claude_code;
 mod command;
+mod doctor;
 mod run;
 mod settings;
 
@@ -45,6 +47,8 @@ pub enum Hook {
     /// Be the hook of an agent: ask the server about the call on standard input, and print the answer. Exits 2 if there is none, so
     /// that the call is blocked.
     Run(run::Run),
+    /// Say which coding agents on this machine are guarded, and what to do about those that are not.
+    Doctor(doctor::Doctor),
 }
 
 #[derive(Debug, Args)]
@@ -60,6 +64,7 @@ impl Hook {
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
         let printed = match self {
             Self::Run(command) => return command.run().await,
+            Self::Doctor(command) => return command.run().await,
             Self::ClaudeCode(command) => command.settings()?,
             Self::Codex(wanted) if wanted.managed => settings::codex_requirements(&wanted.command)?,
             Self::Codex(wanted) => settings::json(&settings::codex(&wanted.command)?),

@@ -1,6 +1,8 @@
-//! `watchbell hook run`, and the settings that name it.
+//! `watchbell hook run`, the settings that name it, and `watchbell hook doctor`.
 
+use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -167,5 +169,90 @@ fn the_commands_that_are_printed_block_a_call_also_when_the_program_is_not_there
     assert_eq!(
         settings["allowedHttpHookUrls"],
         json!(["https://w.example.com/v1/hooks/*"])
+    );
+}
+
+/// A program that says this version.
+fn program(terminal: &Terminal, name: &str, version: &str) {
+    fs::create_dir_all(terminal.path("bin")).expect("a folder");
+    let path = terminal.path("bin").join(name);
+    fs::write(&path, format!("#!/bin/sh\necho '{version}'\n")).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+#[tokio::test]
+async fn the_doctor_says_which_agents_are_guarded_and_what_to_do_about_the_others() {
+    let running = Running::start(Deployment::new());
+    let terminal = Terminal::of(&running.customer);
+    let bin = terminal.path("bin");
+    let terminal = terminal.with("PATH", &format!("{}:/usr/bin:/bin", bin.display()));
+    let doctor = || terminal.run(&["hook", "doctor"]);
+    let nobody = doctor();
+    assert_eq!(nobody.code, Some(0), "{}", nobody.stdout);
+    assert!(
+        nobody.stdout.contains("No coding agent"),
+        "{}",
+        nobody.stdout
+    );
+
+    program(&terminal, "claude", "2.1.294 (Claude Code)");
+    program(&terminal, "gemini", "0.61.0");
+    program(&terminal, "copilot", "GitHub Copilot CLI 1.0.102.");
+    program(&terminal, "cursor-agent", "2026.11.03-1a2b3c4");
+    let said = doctor();
+    assert_eq!(said.code, Some(1));
+    let asked = said
+        .stdout
+        .matches("Nothing asks us before a tool runs")
+        .count();
+    assert_eq!(asked, 4, "{}", said.stdout);
+
+    for (agent, file) in [
+        ("claude-code", ".claude/settings.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("copilot", ".copilot/hooks/watchbell.json"),
+        ("cursor", ".cursor/hooks.json"),
+    ] {
+        let printed = terminal.run(&["hook", agent]);
+        let file = terminal.path(file);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, printed.stdout).expect("written");
+    }
+    let said = doctor();
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.stdout.contains("this version ignores `onFailure`"),
+        "{}",
+        said.stdout
+    );
+    program(&terminal, "claude", "2.1.328 (Claude Code)");
+    let said = doctor();
+    assert_eq!(said.code, Some(0), "{}", said.stdout);
+
+    let settings = terminal.path(".gemini/settings.json");
+    let text = fs::read_to_string(&settings).expect("settings");
+    fs::write(&settings, text.replace(" || exit 2", "")).expect("written");
+    let said = doctor();
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.stdout.contains("gemini: Calls go on"),
+        "{}",
+        said.stdout
+    );
+    fs::write(&settings, "{").expect("written");
+    assert!(doctor().stdout.contains("it is not JSON"));
+    fs::write(&settings, text).expect("written");
+
+    let as_json = terminal.run(&["hook", "doctor", "-o", "json"]);
+    let report: Value = serde_json::from_str(&as_json.stdout).expect("JSON");
+    assert_eq!(report["agents"][0]["version"], "2.1.328");
+    assert_eq!(report["agents"][0]["is_guarded"], true);
+    let terminal = terminal.with("WATCHBELL_API_KEY", "wb_live_nobody");
+    let refused = terminal.run(&["hook", "doctor"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stdout.contains("401"), "{}", refused.stdout);
+    assert!(
+        running.customer.all_events().await.is_empty(),
+        "nothing was asked"
     );
 }
