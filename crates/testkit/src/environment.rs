@@ -50,6 +50,11 @@ pub(crate) fn mcp_servers_folder() -> anyhow::Result<PathBuf> {
     Ok(cache()?.join("watchbell/mcp-servers"))
 }
 
+/// Where the coding agents that tests guard are installed.
+pub(crate) fn agents_folder() -> anyhow::Result<PathBuf> {
+    Ok(cache()?.join("watchbell/agents"))
+}
+
 fn cache() -> anyhow::Result<PathBuf> {
     let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
     let cache = env::var_os("XDG_CACHE_HOME")

@@ -15,6 +15,7 @@
 //! | `names` | a name server that answers as told |
 //! | `mail` | a mail server that keeps what it is sent |
 //! | `mcp` | real MCP servers and clients |
+//! | `agents` | real coding agents, with a made-up model |
 //! | `s3` | an S3-compatible server that keeps files |
 //! | `clock` | a wall clock of one process's own, which jumps |
 //! | `disk` | a disk that loses power, fills up and slows down |
@@ -27,6 +28,7 @@
 //!
 //! Nothing waits for a duration: every wait is for a condition and has a deadline.
 
+pub mod agents;
 pub mod answer;
 pub mod certificates;
 pub mod clock;
@@ -52,6 +54,7 @@ pub mod shared;
 pub mod stopwatch;
 pub mod wire;
 
+pub use agents::{AgentHome, CodingAgent};
 pub use answer::Answer;
 pub use certificates::{Authority, Identity};
 pub use clock::Clock;

@@ -82,6 +82,7 @@ const CHAPTERS: [(&str, &[&str]); 19] = [
     (
         "decisions",
         &[
+            "agents",
             "authzen",
             "authzen_more",
             "decisions",

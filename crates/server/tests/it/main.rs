@@ -5,6 +5,7 @@
 
 mod access;
 mod accounts;
+mod agents;
 mod announce;
 mod api_keys;
 mod approvals;
