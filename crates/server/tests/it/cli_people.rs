@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
+use testkit::eventually_blocking;
 
 use crate::cli::{Said, Terminal, closed, reads_as_before};
-use crate::deployment::Running;
+use crate::deployment::{DEADLINE, Running};
 use crate::secrets::with_key;
 
 const PASSWORD: &str = "correct horse battery";
@@ -164,4 +165,36 @@ fn keys_secrets_and_members_are_managed_by_command() {
         lost.stderr
             .contains("watchbell members revoke-invitation inv_")
     );
+}
+
+#[test]
+fn an_owner_erases_an_event_and_a_key_does_not() {
+    let running = Running::start(with_key());
+    let terminal = of_ann(&running);
+    terminal.run_with(PASSWORD, &LOG_IN);
+    let scopes = ["--scope", "events:write", "--scope", "events:read"];
+    let made = terminal.run(&[&["keys", "create", "agents"], &scopes[..]].concat());
+    let with_key = Terminal::bare()
+        .with("WATCHBELL_URL", &running.customer.base_url)
+        .with("WATCHBELL_API_KEY", made.stdout.trim());
+    let send = "events send --type tool_call --agent a --action a.b --result success -o json";
+    let sent = with_key.run(&send.split(' ').collect::<Vec<_>>());
+    let sent: Value = serde_json::from_str(&sent.stdout).expect("JSON");
+    let event = sent["events"][0]["id"].as_str().expect("an id");
+    eventually_blocking(DEADLINE, "the event is listed", || {
+        let shown = with_key.run(&["events", "show", event]);
+        (shown.code == Some(0)).then_some(())
+    });
+
+    let erase = ["events", "erase", event, "--reason", "Ann asked us to."];
+    assert_eq!(with_key.run(&erase).code, Some(10));
+    let both = [&erase[..], &["--agent", "a"]].concat();
+    assert_eq!(terminal.run(&both).code, Some(2));
+    let erased = terminal.run(&erase);
+    assert_eq!(erased.code, Some(0), "{}", erased.stderr);
+    let said = "done: 1 event erased, 0 erased before, 0 kept, 0 not found";
+    assert!(erased.stdout.contains(said), "{}", erased.stdout);
+    let again = terminal.run(&erase);
+    let said = "done: 0 events erased, 1 erased before";
+    assert!(again.stdout.contains(said), "{}", again.stdout);
 }

@@ -104,7 +104,7 @@ fn verdict(hooks: &[Value]) -> Verdict {
                     .to_owned(),
             );
         }
-        if !blocks(command) {
+        if !blocks(command) || hook["async"] == true {
             problems.push(
                 "Calls go on when we cannot be reached. Print the settings again: `watchbell hook codex`."
                     .to_owned(),
@@ -162,6 +162,9 @@ mod tests {
         let mut open = hooks("trusted");
         open[0]["command"] = json!("watchbell hook run codex");
         assert!(verdict(&open).problems[0].contains("Calls go on"));
+        let mut beside = hooks("trusted");
+        beside[0]["async"] = json!(true);
+        assert!(verdict(&beside).problems[0].contains("Calls go on"));
         assert!(verdict(&hooks("trusted")[..1]).problems[0].contains("not recorded"));
         assert!(verdict(&[]).problems[0].contains("Nothing asks us"));
     }

@@ -48,12 +48,15 @@ impl<'a> Handler<'a> {
         matches!(self.matcher, None | Some("" | "*" | ".*"))
     }
 
-    /// Whether a call is blocked when there is no answer, if the agent does as its settings say.
+    /// Whether a call is blocked when there is no answer, if the agent does as its settings say. One that does not wait for the answer
+    /// never blocks.
     pub(super) fn blocks(self) -> bool {
-        match self.command() {
-            Some(line) => blocks(line),
-            None => self.of["onFailure"] == "block",
-        }
+        let is_waited_for = self.of["async"] != true;
+        is_waited_for
+            && match self.command() {
+                Some(line) => blocks(line),
+                None => self.of["onFailure"] == "block",
+            }
     }
 }
 
@@ -85,6 +88,9 @@ mod tests {
         assert_eq!(ours("preToolUse", Agent::Cursor), [(true, true)]);
         assert_eq!(ours("preToolUse", Agent::Copilot), [(true, false)]);
         assert!(ours("preToolUse", Agent::Gemini).is_empty());
+        let beside = json!({"hooks": {"PreToolUse": [{"hooks": [
+            {"type": "command", "command": "watchbell hook run claude-code || exit 2", "async": true}]}]}});
+        assert!(!at(&beside, "PreToolUse")[0].blocks());
         assert!(at(&json!({"hooks": "none"}), "PreToolUse").is_empty());
     }
 }
