@@ -34,7 +34,7 @@ const RUNS: [Run; 7] = [
     Run {
         profile: "index",
         usual: "",
-        quick: "--events 150000 --outage-s 3 --seconds 6",
+        quick: "--events 120000 --outage-s 3 --seconds 4",
         unoptimized: "--events 20000 --outage-s 3 --seconds 3",
     },
     Run {
@@ -58,7 +58,7 @@ const RUNS: [Run; 7] = [
     Run {
         profile: "decide",
         usual: "",
-        quick: "--seconds 6",
+        quick: "--seconds 4",
         unoptimized: "--seconds 2 --lanes 4",
     },
     Run {
