@@ -13,12 +13,13 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use engines::{Signal, Tethered};
 use serde_json::{Value, json};
 
 use crate::environment;
 use crate::folder::TestFolder;
+use crate::installed::installed;
 
 const INSTALLER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-agents");
 const MODEL: &str = include_str!("agents/model.mjs");
@@ -375,22 +376,10 @@ impl Model {
     }
 }
 
-/// Tests are processes that may all find them missing; the installer is quick when they are there.
 fn install() -> anyhow::Result<PathBuf> {
-    let folder = environment::agents_folder()?;
-    let lock = folder.with_extension("lock");
-    if let Some(above) = lock.parent() {
-        fs::create_dir_all(above).with_context(|| format!("create {}", above.display()))?;
-    }
-    let file = fs::File::create(&lock).with_context(|| format!("create {}", lock.display()))?;
-    file.lock().context("wait for another installer")?;
-    let status = Command::new("bash")
-        .arg(INSTALLER)
-        .arg(&folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .context("run the installer of the agents: it needs bash")?;
-    ensure!(status.success(), "the agents could not be installed");
-    Ok(folder)
+    installed(
+        "the coding agents",
+        environment::agents_folder()?,
+        &[INSTALLER],
+    )
 }

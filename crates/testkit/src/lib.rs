@@ -39,6 +39,7 @@ pub mod disk;
 pub mod environment;
 pub mod eventually;
 pub mod folder;
+mod installed;
 pub mod machine;
 pub mod mail;
 pub mod mcp;

@@ -1,15 +1,17 @@
 //! A real mail server that keeps what it is sent, as a process that a test may stop and start.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use engines::{Signal, Tethered};
 use serde_json::Value;
 
+use crate::installed::installed;
 use crate::{environment, eventually};
 
 const INSTALLER: &str = include_str!("../../../scripts/install-mail-sink");
@@ -147,25 +149,9 @@ fn parsed(line: &str) -> Option<Mail> {
     })
 }
 
-/// Tests are processes that may all find it missing; the installer is quick when it is there.
-fn install() -> anyhow::Result<()> {
-    let folder = environment::mail_sink_folder()?;
-    let lock = folder.with_extension("lock");
-    if let Some(above) = lock.parent() {
-        std::fs::create_dir_all(above).with_context(|| format!("create {}", above.display()))?;
-    }
-    let file =
-        std::fs::File::create(&lock).with_context(|| format!("create {}", lock.display()))?;
-    file.lock().context("wait for another installer")?;
-    let status = Command::new("bash")
-        .args(["-c", INSTALLER, "install-mail-sink"])
-        .arg(&folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .context("run the installer of the mail server: it needs bash")?;
-    ensure!(status.success(), "the mail server could not be installed");
-    Ok(())
+fn install() -> anyhow::Result<PathBuf> {
+    let script = &["-c", INSTALLER, "install-mail-sink"];
+    installed("the mail server", environment::mail_sink_folder()?, script)
 }
 
 fn lock(mails: &Mutex<Vec<Mail>>) -> MutexGuard<'_, Vec<Mail>> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ use engines::{Signal, Tethered};
 use serde_json::{Value, json};
 
 use crate::environment;
+use crate::installed::installed;
 
 const INSTALLER: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -268,23 +269,10 @@ fn node(
     Ok((process, BufReader::new(output)))
 }
 
-/// Tests are processes that may all find them missing; the installer is quick when they are there.
 fn install() -> anyhow::Result<PathBuf> {
-    let folder = environment::mcp_servers_folder()?;
-    let lock = folder.with_extension("lock");
-    if let Some(above) = lock.parent() {
-        std::fs::create_dir_all(above).with_context(|| format!("create {}", above.display()))?;
-    }
-    let file =
-        std::fs::File::create(&lock).with_context(|| format!("create {}", lock.display()))?;
-    file.lock().context("wait for another installer")?;
-    let status = Command::new("bash")
-        .arg(INSTALLER)
-        .arg(&folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .context("run the installer of the MCP servers: it needs bash")?;
-    ensure!(status.success(), "the MCP servers could not be installed");
-    Ok(folder)
+    installed(
+        "the MCP servers",
+        environment::mcp_servers_folder()?,
+        &[INSTALLER],
+    )
 }

@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::thread;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use engines::{Signal, Tethered};
 
 use crate::environment;
 use crate::folder::TestFolder;
+use crate::installed::installed;
 
 const INSTALLER: &str = include_str!("../../../scripts/install-s3-server");
 const BUCKET: &str = "watchbell-test";
@@ -83,27 +85,12 @@ impl S3Server {
     }
 
     /// Where its files are, to look behind the curtain.
-    pub fn kept(&self) -> std::path::PathBuf {
+    pub fn kept(&self) -> PathBuf {
         self.folder.path().join(BUCKET).join("some/prefix")
     }
 }
 
-/// Tests are processes that may all find it missing; the installer is quick when it is there.
-fn install() -> anyhow::Result<()> {
-    let folder = environment::s3_server_folder()?;
-    let lock = folder.with_extension("lock");
-    if let Some(above) = lock.parent() {
-        fs::create_dir_all(above).with_context(|| format!("create {}", above.display()))?;
-    }
-    let file = fs::File::create(&lock).with_context(|| format!("create {}", lock.display()))?;
-    file.lock().context("wait for another installer")?;
-    let status = Command::new("bash")
-        .args(["-c", INSTALLER, "install-s3-server"])
-        .arg(&folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .context("run the installer of the S3 server: it needs bash")?;
-    ensure!(status.success(), "the S3 server could not be installed");
-    Ok(())
+fn install() -> anyhow::Result<PathBuf> {
+    let script = &["-c", INSTALLER, "install-s3-server"];
+    installed("the S3 server", environment::s3_server_folder()?, script)
 }
