@@ -52,6 +52,8 @@ struct Closed;
 pub(super) enum Silenced {
     /// It or the client has closed its end.
     Closed,
+    /// It was told to end, and has not in time.
+    Late,
     /// It sent a line that has no end.
     TooLong,
 }

@@ -115,20 +115,23 @@ async fn converse(
         pump.end_input().await;
         from_server.await
     };
-    Ok(timeout(END_MAX, last).await.unwrap_or(Silenced::Closed))
+    Ok(timeout(END_MAX, last).await.unwrap_or(Silenced::Late))
 }
 
 /// How the server ended, once it has. One that somebody asked to end, and that must be ended by force, has done nothing wrong.
 async fn end(server: &mut Child, silenced: Silenced) -> ExitCode {
-    let ended = timeout(END_MAX, server.wait()).await;
-    if ended.is_err() {
+    let ended = match silenced {
+        Silenced::Closed => timeout(END_MAX, server.wait()).await.ok(),
+        // How it would end now, as nobody reads what it says, is no word of its own.
+        Silenced::Late | Silenced::TooLong => None,
+    };
+    let Some(ended) = ended else {
         // It may have ended at this moment.
         let _ = server.kill().await;
-    }
-    let ended = match (silenced, ended) {
-        (Silenced::TooLong, _) | (_, Ok(Err(_))) => return exit::FAILED,
-        (Silenced::Closed, Err(_)) => return exit::DONE,
-        (Silenced::Closed, Ok(Ok(ended))) => ended,
+        return exit::done_if(silenced != Silenced::TooLong);
+    };
+    let Ok(ended) = ended else {
+        return exit::FAILED;
     };
     let signal = ended.signal().map(|signal| SIGNALED + signal);
     let code = ended.code().or(signal);

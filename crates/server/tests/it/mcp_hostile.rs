@@ -97,6 +97,16 @@ async fn the_guard_ends_as_its_server_did() {
 }
 
 #[tokio::test]
+async fn a_server_that_outlives_its_client_is_ended_and_that_is_no_failure() {
+    let running = Running::start(Deployment::new());
+    let terminal = Terminal::of(&running.customer);
+    let begun = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    // What it says later is read by nobody, which would end it.
+    let said = with_server(&terminal, begun, "sleep 3; echo late; exit 9");
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+}
+
+#[tokio::test]
 async fn neither_size_nor_a_pending_approval_gets_a_call_past_a_guard_that_fails_open() {
     let mut running = Running::start(Deployment::new());
     let customer = running.customer.clone();
