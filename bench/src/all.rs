@@ -18,7 +18,7 @@ struct Run {
     profile: &'static str,
     /// At its usual length, but for histories that take half an hour.
     usual: &'static str,
-    /// In about five minutes with all the others.
+    /// In less than five minutes with all the others.
     quick: &'static str,
     /// Unoptimized: only a figure that shows something broken says anything, and that does not take long.
     unoptimized: &'static str,

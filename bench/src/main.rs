@@ -78,7 +78,7 @@ struct Arguments {
     /// How long PostgreSQL is stopped; for `index`.
     #[arg(long, default_value_t = 60)]
     outage_s: u64,
-    /// Everything in about five minutes; for `all`.
+    /// Everything in less than five minutes; for `all`.
     #[arg(long)]
     quick: bool,
     /// Adds the figures to this file; for `all`.
