@@ -10,8 +10,9 @@ use tokio::{
 };
 
 use super::{
-    super::{agent::Agent, command::blocks},
-    judge::Verdict,
+    super::agent::Agent,
+    handlers::Handler,
+    judge::{Verdict, open},
     programs::Program,
 };
 
@@ -72,9 +73,7 @@ fn verdict(hooks: &[Value]) -> Verdict {
     let mut verdict = Verdict::default();
     let ours = |event: &str| {
         let is_ours = |hook: &&Value| {
-            let command = hook["command"].as_str().unwrap_or_default();
-            hook["eventName"] == event
-                && command.contains(&format!("hook run {}", Agent::Codex.name()))
+            hook["eventName"] == event && Handler::alone(hook).is_ours(Agent::Codex)
         };
         hooks.iter().filter(is_ours).collect::<Vec<_>>()
     };
@@ -82,8 +81,6 @@ fn verdict(hooks: &[Value]) -> Verdict {
         let trust = hook["trustStatus"].as_str().unwrap_or_default();
         hook["enabled"] == true && ["managed", "trusted"].contains(&trust)
     };
-    let is_for_every_tool =
-        |hook: &Value| matches!(hook["matcher"].as_str(), None | Some("" | "*" | ".*"));
     let asking = ours("preToolUse");
     for hook in &asking {
         let path = hook["sourcePath"].as_str().unwrap_or("a file");
@@ -92,7 +89,7 @@ fn verdict(hooks: &[Value]) -> Verdict {
             _ => hook["source"].as_str().unwrap_or("user"),
         };
         verdict.settings.push(format!("{path} ({scope})"));
-        let command = hook["command"].as_str().unwrap_or_default();
+        let handler = Handler::alone(hook);
         let problems = &mut verdict.problems;
         if hook["enabled"] != true {
             problems
@@ -104,13 +101,8 @@ fn verdict(hooks: &[Value]) -> Verdict {
                     .to_owned(),
             );
         }
-        if !blocks(command) || hook["async"] == true {
-            problems.push(
-                "Calls go on when we cannot be reached. Print the settings again: `watchbell hook codex`."
-                    .to_owned(),
-            );
-        }
-        if !is_for_every_tool(hook) {
+        problems.extend(open(handler, Agent::Codex, None));
+        if !handler.is_for_every_tool() {
             problems.push("Only some tools are asked about: the matcher must be `*`.".to_owned());
         }
     }

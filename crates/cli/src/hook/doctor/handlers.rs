@@ -20,13 +20,19 @@ pub(super) fn at<'a>(settings: &'a Value, event: &str) -> Vec<Handler<'a>> {
         let matcher = entry["matcher"].as_str();
         match entry["hooks"].as_array() {
             Some(group) => handlers.extend(group.iter().map(|of| Handler { matcher, of })),
-            None => handlers.push(Handler { matcher, of: entry }),
+            None => handlers.push(Handler::alone(entry)),
         }
     }
     handlers
 }
 
 impl<'a> Handler<'a> {
+    /// One that is in no group, and says itself for which tools it is.
+    pub(super) fn alone(of: &'a Value) -> Self {
+        let matcher = of["matcher"].as_str();
+        Self { matcher, of }
+    }
+
     pub(super) fn command(self) -> Option<&'a str> {
         let line = self.of["command"].as_str();
         line.or_else(|| self.of["bash"].as_str())

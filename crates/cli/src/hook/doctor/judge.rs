@@ -108,7 +108,7 @@ impl Seen {
 }
 
 /// Why a call goes on when there is no answer, if it does.
-fn open(handler: Handler<'_>, agent: Agent, version: Option<&str>) -> Option<String> {
+pub(super) fn open(handler: Handler<'_>, agent: Agent, version: Option<&str>) -> Option<String> {
     let name = agent.name();
     let obeys = || version.is_some_and(|version| is_at_least(version, BLOCKS_WITHOUT_ANSWER));
     if !handler.blocks() {
