@@ -28,8 +28,6 @@ use crate::{
 const WAITING_MAX: usize = 4_096;
 /// How many travel in one request.
 const BATCH_MAX: usize = 100;
-/// How long an event waits for others. What was decided is on record before a call is made.
-const GATHERED_MAX: Duration = Duration::from_millis(200);
 /// How long a request may take.
 const SENT_MAX: Duration = Duration::from_secs(10);
 /// Between two tries while the server cannot be reached.
@@ -90,12 +88,9 @@ async fn send_all(api: Api, mut events: Receiver<Value>, lost: Arc<AtomicU64>) {
     let run = hex::encode(random::<16>());
     let mut batch = Vec::new();
     for number in 1_u64.. {
-        match events.recv().await {
-            Some(event) => batch.push(event),
-            None => return,
+        if events.recv_many(&mut batch, BATCH_MAX).await == 0 {
+            return;
         }
-        // Calls come one after the other: their events travel together, and not beside the next decision.
-        let _ = timeout(GATHERED_MAX, gather(&mut events, &mut batch)).await;
         let count = batch.len() as u64;
         let body = json!({"events": std::mem::take(&mut batch)});
         // A name of its own, so that it is recorded once even if an answer is lost.
@@ -105,11 +100,6 @@ async fn send_all(api: Api, mut events: Receiver<Value>, lost: Arc<AtomicU64>) {
             lost.fetch_add(rejected, Relaxed);
         }
     }
-}
-
-/// As many as travel together, or the last.
-async fn gather(events: &mut Receiver<Value>, batch: &mut Vec<Value>) {
-    while batch.len() < BATCH_MAX && events.recv_many(batch, BATCH_MAX - batch.len()).await > 0 {}
 }
 
 /// What is read of the answer to a batch.
