@@ -11,7 +11,7 @@ use domain::{
     mcp::{Outcome, ToolCall},
 };
 use reqwest::StatusCode;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::to_raw_value};
 use tokio::time::timeout;
 
 use super::{
@@ -237,9 +237,9 @@ impl Guard {
         call: &GuardedCall,
         approval: Option<DecisionId>,
     ) -> Result<Decision, Undecided> {
-        let question = call.question(approval);
+        let question = to_raw_value(&call.question(approval)).expect("it is JSON");
         // The server would refuse it in the middle, which could look as if it was away.
-        if question.to_string().len() > QUESTION_BYTES_MAX {
+        if question.get().len() > QUESTION_BYTES_MAX {
             let why = "the question, with the arguments, has more than 64 KiB";
             return Err(Undecided::Refused(why.to_owned()));
         }

@@ -47,9 +47,9 @@ pub(super) struct Pump {
 /// Nobody reads any more on the other side.
 struct Closed;
 
-/// Why the server is not listened to any more.
+/// How the output of the server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silenced {
+pub(super) enum OutputEnd {
     /// It or the client has closed its end.
     Closed,
     /// It was told to end, and has not in time.
@@ -100,21 +100,21 @@ impl Pump {
     pub(super) async fn from_server(
         self: Arc<Self>,
         mut output: impl AsyncBufRead + Unpin,
-    ) -> Silenced {
+    ) -> OutputEnd {
         // Lists that policies are asked about; other messages do not wait for them.
         let mut listing = JoinSet::new();
         while let Some(line) = lines::next_from(&mut output).await {
             while listing.try_join_next().is_some() {}
             let Line::Whole(message) = line else {
                 note("watchbell: the MCP server sent a line of more than 16 MiB, so it is ended");
-                return Silenced::TooLong;
+                return OutputEnd::TooLong;
             };
             if self.server_says(message, &mut listing).await.is_err() {
-                return Silenced::Closed;
+                return OutputEnd::Closed;
             }
         }
         while listing.join_next().await.is_some() {}
-        Silenced::Closed
+        OutputEnd::Closed
     }
 
     /// Both have ended. What was passed on and never answered is recorded.

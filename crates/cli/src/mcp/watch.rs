@@ -132,8 +132,8 @@ impl Awaited {
     /// A message of the server, in an answer to these requests or of their session; as it passes.
     async fn look(&self, message: Bytes) -> Result<Bytes, LeftOut> {
         let key = |id: &RequestId| {
-            let own = self.known.iter().map(|(key, _)| key);
-            let own = own.clone().find(|(_, own)| own == id);
+            let mut own = self.known.iter().map(|(key, _)| key);
+            let own = own.find(|(_, own)| own == id);
             own.cloned().unwrap_or_else(|| {
                 // Nothing is known by an empty scope.
                 let scope = self.scope.clone().unwrap_or_else(|| Arc::from(""));

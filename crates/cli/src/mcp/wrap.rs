@@ -21,7 +21,7 @@ use super::{
     guard::Guard,
     lines,
     options::Options,
-    pump::{Pump, Silenced},
+    pump::{OutputEnd, Pump},
     recorder::Recorder,
 };
 use crate::{
@@ -61,11 +61,11 @@ impl Wrap {
             ..Session::default()
         };
         let pump = Arc::new(Pump::new(guard, session, to_client, input));
-        let silenced = converse(&pump, output, &mut stop).await?;
+        let output_end = converse(&pump, output, &mut stop).await?;
         pump.close();
         // The last of the pump, the writer and the recorder: each ends when nobody has anything more for it.
         drop(pump);
-        let code = end(&mut server, silenced).await;
+        let code = end(&mut server, output_end).await;
         let _ = timeout(END_MAX, written).await;
         recording.finish().await;
         Ok(code)
@@ -102,33 +102,33 @@ async fn converse(
     pump: &Arc<Pump>,
     output: impl AsyncBufRead + Unpin,
     stop: &mut Stop,
-) -> anyhow::Result<Silenced> {
+) -> anyhow::Result<OutputEnd> {
     let from_client = Arc::clone(pump).from_client(lines::of_stdin()?);
     let from_server = Arc::clone(pump).from_server(output);
     tokio::pin!(from_server);
     select! {
         () = from_client => {}
-        silenced = &mut from_server => return Ok(silenced),
+        output_end = &mut from_server => return Ok(output_end),
         () = stop.asked() => {}
     }
     let last = async {
         pump.end_input().await;
         from_server.await
     };
-    Ok(timeout(END_MAX, last).await.unwrap_or(Silenced::Late))
+    Ok(timeout(END_MAX, last).await.unwrap_or(OutputEnd::Late))
 }
 
 /// How the server ended, once it has. One that somebody asked to end, and that must be ended by force, has done nothing wrong.
-async fn end(server: &mut Child, silenced: Silenced) -> ExitCode {
-    let ended = match silenced {
-        Silenced::Closed => timeout(END_MAX, server.wait()).await.ok(),
+async fn end(server: &mut Child, output_end: OutputEnd) -> ExitCode {
+    let ended = match output_end {
+        OutputEnd::Closed => timeout(END_MAX, server.wait()).await.ok(),
         // How it would end now, as nobody reads what it says, is no word of its own.
-        Silenced::Late | Silenced::TooLong => None,
+        OutputEnd::Late | OutputEnd::TooLong => None,
     };
     let Some(ended) = ended else {
         // It may have ended at this moment.
         let _ = server.kill().await;
-        return exit::done_if(silenced != Silenced::TooLong);
+        return exit::done_if(output_end != OutputEnd::TooLong);
     };
     let Ok(ended) = ended else {
         return exit::FAILED;
